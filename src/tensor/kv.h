@@ -37,6 +37,16 @@ typedef struct qn_kv_view {
     const uint32_t *table_off; /* [sequence]: where its ids begin in table */
 } qn_kv_view;
 
+/* Where one layer's cache lies, fixed while the cache lives: what a plan is built with. */
+typedef struct qn_kv_layer {
+    uint8_t *pool;
+    size_t block_bytes, k_bytes, v_bytes;
+    qn_kv_fmt fmt;
+    uint32_t n_kv_heads, head_dim;
+    uint32_t group;  /* layer group: which of the step's tables */
+    uint32_t window; /* keys a row sees, its own included; 0: all */
+} qn_kv_layer;
+
 /* Bytes of one value; 0 for an unknown format. */
 static inline size_t qn_kv_value_bytes(qn_kv_fmt fmt)
 {
