@@ -20,13 +20,19 @@
 typedef quern_code qn_code; /* by their public names; the short ones are for inside */
 typedef quern_error qn_err;
 
-enum {
-    QN_OK = QUERN_OK,
-#define X(name, http, exit, retry, text) QN_E_##name = QUERN_E_##name,
-#include "quern/errors.def"
-#undef X
-    QN_CODE_COUNT = QUERN_CODE_COUNT
-};
+/* A row of errors.def needs a line here; a macro, since an enum of its own would not convert. */
+#define QN_OK QUERN_OK
+#define QN_E_NOMEM QUERN_E_NOMEM
+#define QN_E_INVAL QUERN_E_INVAL
+#define QN_E_FORMAT QUERN_E_FORMAT
+#define QN_E_NOTFOUND QUERN_E_NOTFOUND
+#define QN_E_AGAIN QUERN_E_AGAIN
+#define QN_E_IO QUERN_E_IO
+#define QN_E_UNSUPPORTED QUERN_E_UNSUPPORTED
+#define QN_E_LIMIT QUERN_E_LIMIT
+#define QN_E_CANCELLED QUERN_E_CANCELLED
+#define QN_E_INTERNAL QUERN_E_INTERNAL
+#define QN_CODE_COUNT QUERN_CODE_COUNT
 
 /* Fill *err (NULL allowed) and return code, so that a site reads `return qn_fail(...)`. */
 qn_code qn_fail(qn_err *err, qn_code code, const char *fmt, ...) QN_PRINTF(3, 4);
