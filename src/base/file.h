@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.h - whole files: read with a ceiling, written so that a reader sees the old or the new one.
+ *
+ * Thread: any.
+ */
+#ifndef QN_BASE_FILE_H
+#define QN_BASE_FILE_H
+#include "base/status.h"
+
+/* The bytes of a regular file, owned (free with qn_free), with a NUL behind them; *n without it.
+ * Errors: NOTFOUND, IO, INVAL (not a regular file), LIMIT past max_bytes, NOMEM; each names the file.
+ * *out is NULL on failure. */
+qn_code qn_file_read(uint8_t **out, size_t *n, const char *path, size_t max_bytes, qn_err *err);
+/* Writes a temporary file beside path, fsyncs it, renames it over path and fsyncs the directory.
+ * Mode 0666 less umask. On failure path is as it was and the temporary is gone. Errors: IO, NOMEM. */
+qn_code qn_file_write(const char *path, const void *bytes, size_t n, qn_err *err);
+
+#endif
