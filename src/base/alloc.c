@@ -13,6 +13,7 @@ enum { HEADER = 64, HUGE_FROM = 2u << 20 };
 static atomic_size_t live_blocks, live_bytes, peak_bytes;
 static atomic_size_t ceiling = SIZE_MAX;
 static _Thread_local size_t fail_after = SIZE_MAX;
+static _Thread_local size_t refused;
 #ifndef NDEBUG
 static _Thread_local unsigned forbidden;
 #endif
@@ -63,16 +64,22 @@ static void release(size_t bytes)
     atomic_fetch_sub_explicit(&live_bytes, bytes, memory_order_relaxed);
 }
 
+static void *refuse(void)
+{
+    refused++;
+    return NULL;
+}
+
 static void *block(size_t bytes, bool zero)
 {
     size_t total = 0;
-    if (!qn_add_size(&total, bytes, HEADER + 63)) return NULL;
+    if (!qn_add_size(&total, bytes, HEADER + 63)) return refuse();
     total &= ~(size_t)63;
-    if (!reserve(bytes)) return NULL;
+    if (!reserve(bytes)) return refuse();
     unsigned char *p = aligned_alloc(64, total);
     if (!p) {
         release(bytes);
-        return NULL;
+        return refuse();
     }
     if (zero) memset(p, 0, total);
     memcpy(p, &bytes, sizeof bytes);
@@ -117,11 +124,11 @@ void qn_free(void *p)
 void *qn_pages_alloc(size_t bytes)
 {
     if (bytes == 0) bytes = 1;
-    if (!reserve(bytes)) return NULL;
+    if (!reserve(bytes)) return refuse();
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         release(bytes);
-        return NULL;
+        return refuse();
     }
     if (bytes >= HUGE_FROM) (void)madvise(p, bytes, MADV_HUGEPAGE); /* advice: may be refused */
     atomic_fetch_add_explicit(&live_blocks, 1, memory_order_relaxed);
@@ -139,6 +146,7 @@ void qn_pages_free(void *p, size_t bytes)
 
 size_t qn_alloc_live(void) { return atomic_load_explicit(&live_blocks, memory_order_relaxed); }
 size_t qn_alloc_live_bytes(void) { return atomic_load_explicit(&live_bytes, memory_order_relaxed); }
+size_t qn_alloc_refused(void) { return refused; }
 size_t qn_alloc_peak_bytes(void) { return atomic_load_explicit(&peak_bytes, memory_order_relaxed); }
 
 void qn_alloc_set_ceiling(size_t bytes)

@@ -30,6 +30,9 @@ void qn_pages_free(void *p, size_t bytes);
 size_t qn_alloc_live(void);       /* blocks now alive, whole process */
 size_t qn_alloc_live_bytes(void); /* bytes now alive, whole process */
 size_t qn_alloc_peak_bytes(void); /* the most ever alive */
+/* Allocations this thread was refused so far (ceiling, heap, injected). It tells whether code that
+ * swallows NULL, such as a library given our allocator, met one. */
+size_t qn_alloc_refused(void);
 /* Refuse to pass `bytes` live in the whole process; SIZE_MAX (the start) means no ceiling. */
 void qn_alloc_set_ceiling(size_t bytes);
 
