@@ -31,6 +31,11 @@ bool qt_check(qt *t, bool ok, const char *file, int line, const char *fmt, ...)
     return false;
 }
 
+bool qt_eq(qt *t, long long a, long long b, const char *text, const char *file, int line)
+{
+    return qt_check(t, a == b, file, line, "%s: %lld and %lld", text, a, b);
+}
+
 bool qt_str(qt *t, const char *a, const char *b, const char *file, int line)
 {
     return qt_check(t, a && b && strcmp(a, b) == 0, file, line, "\"%s\" and \"%s\"",

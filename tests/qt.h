@@ -48,9 +48,8 @@ bool qt_check(qt *t, bool ok, const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 #define QT_OK(t, cond) qt_check(t, (cond), __FILE__, __LINE__, "%s", #cond)
 #define QT_OKF(t, cond, ...) qt_check(t, (cond), __FILE__, __LINE__, __VA_ARGS__)
-#define QT_EQ(t, a, b)                                                                           \
-    qt_check(t, (long long)(a) == (long long)(b), __FILE__, __LINE__, "%s == %s: %lld and %lld", \
-             #a, #b, (long long)(a), (long long)(b))
+#define QT_EQ(t, a, b) qt_eq(t, (long long)(a), (long long)(b), #a " == " #b, __FILE__, __LINE__)
+bool qt_eq(qt *t, long long a, long long b, const char *text, const char *file, int line);
 #define QT_STR(t, a, b) qt_str(t, a, b, __FILE__, __LINE__)
 bool qt_str(qt *t, const char *a, const char *b, const char *file, int line);
 /* The machine lacks what the test needs; the reason is printed and the test counts as skipped. */

@@ -3,6 +3,7 @@
  * the block aligned to a cache line:   [ size | pad ... ][ user bytes ] */
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,25 @@ void qn_free(void *p)
     release(size_of(p));
     atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
     free((unsigned char *)p - HEADER);
+}
+
+void *qn_plain_alloc(size_t bytes)
+{
+    if (!reserve(bytes)) return refuse();
+    void *p = malloc(bytes ? bytes : 1);
+    release(bytes);
+    if (!p) return refuse();
+    atomic_fetch_add_explicit(&live_bytes, malloc_usable_size(p), memory_order_relaxed);
+    atomic_fetch_add_explicit(&live_blocks, 1, memory_order_relaxed);
+    return p;
+}
+
+void qn_plain_free(void *p)
+{
+    if (!p) return;
+    release(malloc_usable_size(p));
+    atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
+    free(p);
 }
 
 void *qn_pages_alloc(size_t bytes)

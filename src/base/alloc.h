@@ -22,6 +22,12 @@ QN_NODISCARD void *qn_realloc(void *p, size_t bytes);
 /* NULL is fine. */
 void qn_free(void *p);
 
+/* For libraries that take an allocator for the whole process: counted, refused and failed like the
+ * rest, yet plain malloc blocks, small and without a header, so that a block of theirs may also be
+ * freed by free() and one of malloc's by this (the count is then off by it, nothing else). */
+QN_NODISCARD void *qn_plain_alloc(size_t bytes);
+void qn_plain_free(void *p);
+
 /* Page-aligned zeroed memory straight from the system (huge pages advised from 2 MiB on), counted
  * like the rest; free with the same size. For KV pools, plan slabs, weight images. */
 QN_NODISCARD void *qn_pages_alloc(size_t bytes);

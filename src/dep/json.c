@@ -2,9 +2,8 @@
 /* json.c - dep/json.h on Jansson.
  *
  * Jansson is told once, before main, to take its memory from base/alloc, so parsed documents are
- * counted and bounded like everything else. Its allocator is global to the copy of Jansson that is
- * linked, which is why the build links the archive and exports none of it: a host program with a
- * Jansson of its own keeps its own allocator.
+ * counted and bounded like everything else. Its allocator is one for the process: a host program
+ * that uses Jansson too may meet it, so these are malloc blocks that either side can free.
  *
  * Jansson's lexer drops bytes silently when a buffer cannot grow. A document is therefore accepted
  * only when no allocation was refused while it was read or printed.
@@ -21,7 +20,7 @@
 
 __attribute__((constructor)) static void use_counted_memory(void)
 {
-    json_set_alloc_funcs(qn_alloc, qn_free);
+    json_set_alloc_funcs(qn_plain_alloc, qn_plain_free);
 }
 
 /* Jansson takes plain pointers even where it only reads. */
@@ -102,8 +101,12 @@ qn_code qn_json_parse(qn_json **out, const char *text, size_t n, size_t max_byte
     *out = NULL;
     if (n > max_bytes)
         return qn_fail(err, QN_E_LIMIT, "json: %zu bytes, at most %zu allowed", n, max_bytes);
+    if (!text) n = 0;
+    const char *nul = n ? memchr(text, '\0', n) : NULL; /* Jansson skips some of them */
+    if (nul)
+        return qn_fail(err, QN_E_FORMAT, "json: a NUL at byte %zu of %zu", (size_t)(nul - text), n);
     const size_t refused = qn_alloc_refused();
-    json_t *root = json_loadb(text ? text : "", text ? n : 0, flags, &e);
+    json_t *root = json_loadb(text ? text : "", n, flags, &e);
     if (!root && qn_alloc_refused() == refused &&
         json_error_code(&e) == json_error_numeric_overflow) {
         feed f = {.text = text, .n = n, .suffix_at = SIZE_MAX};
@@ -194,14 +197,16 @@ qn_code qn_json_dump(char **out, size_t *n, const qn_json *v, qn_err *err)
     *out = NULL;
     *n = 0;
     const size_t refused = qn_alloc_refused();
-    char *text = json_dumps(raw(v), JSON_COMPACT | JSON_ENCODE_ANY);
-    if (qn_alloc_refused() != refused) {
-        qn_free(text);
-        return qn_fail(err, QN_E_NOMEM, "json text");
-    }
-    if (!text) return qn_fail(err, QN_E_INVAL, "json: no value, or one that holds itself");
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY;
+    const size_t len = json_dumpb(raw(v), NULL, 0, flags);
+    char *text = len && len < SIZE_MAX ? qn_alloc(len + 1) : NULL;
+    const bool ok = text && json_dumpb(raw(v), text, len, flags) == len;
+    if (!ok) qn_free(text);
+    if (qn_alloc_refused() != refused) return qn_fail(err, QN_E_NOMEM, "json text");
+    if (!ok) return qn_fail(err, QN_E_INVAL, "json: no value, or one that holds itself");
+    text[len] = '\0';
     *out = text;
-    *n = strlen(text);
+    *n = len;
     return QN_OK;
 }
 

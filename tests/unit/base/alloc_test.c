@@ -52,5 +52,28 @@ static void checks_size_arithmetic(qt *t)
     QT_OK(t, qn_add_size(&r, 6, 7) && r == 13);
 }
 
+static void plain_blocks_are_counted_refused_and_malloc_s(qt *t)
+{
+    const size_t blocks = qn_alloc_live(), bytes = qn_alloc_live_bytes();
+    void *a = qn_plain_alloc(100), *b = qn_plain_alloc(0);
+    QT_OK(t, a && b);
+    QT_EQ(t, qn_alloc_live() - blocks, 2);
+    QT_OK(t, qn_alloc_live_bytes() - bytes >= 100);
+    qn_plain_free(a);
+    qn_plain_free(b);
+    qn_plain_free(NULL);
+    QT_EQ(t, qn_alloc_live_bytes(), bytes);
+    const size_t refused = qn_alloc_refused();
+    qn_alloc_fail_after(0);
+    a = qn_plain_alloc(1);
+    b = qn_alloc(1);
+    qn_alloc_fail_after(SIZE_MAX);
+    QT_OK(t, !a && !b && qn_alloc_refused() == refused + 2);
+    qn_alloc_set_ceiling(bytes + 1000);
+    QT_OK(t, !qn_plain_alloc(2000));
+    qn_alloc_set_ceiling(SIZE_MAX);
+    QT_EQ(t, qn_alloc_live(), blocks);
+}
+
 QT_MAIN(QT(counts_blocks_and_bytes), QT(refuses_above_the_ceiling), QT(fails_on_demand),
-        QT(checks_size_arithmetic))
+        QT(checks_size_arithmetic), QT(plain_blocks_are_counted_refused_and_malloc_s))

@@ -131,7 +131,7 @@ static void refuses_what_is_not_json(qt *t)
     };
     for (size_t i = 0; i < QT_LEN(bad); i++)
         refuses(t, bad[i], strlen(bad[i]), QN_E_FORMAT, "json: line");
-    refuses(t, "[1\0]", 4, QN_E_FORMAT, "json: line 1");
+    refuses(t, "[1\0]", 4, QN_E_FORMAT, "NUL at byte 2 of 4");
     refuses(t, NULL, 0, QN_E_FORMAT, "json:");
 }
 
