@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h - an opened model: descriptor, weights, tokenizer and the family that records its forward.
+ *
+ *     file or directory ─► config (raw) ─► family reads a descriptor ─► weight map (names ─► slots)
+ *       ─► load audit (nothing missing, nothing left over) ─► images ─► qn_model
+ *
+ * Immutable after open and shared by count. Weights are mapped, not copied; an image may be a packed
+ * layout in a checksummed cache file.
+ *
+ * Thread: any, once opened.
+ */
+#ifndef QN_MODEL_MODEL_H
+#define QN_MODEL_MODEL_H
+#include "cache/cache.h"
+#include "graph/plan.h"
+#include "tensor/format.h"
+#include "text/tokenizer.h"
+
+enum { QN_MAX_LAYERS = 512 };
+
+/* The generic dense descriptor: what differs between Llama-shaped families, as data. */
+typedef struct qn_model_desc {
+    char family[32]; /* registry name: "llama" */
+    uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn, vocab;
+    uint32_t context; /* positions the model was made for */
+    float norm_eps;
+    float rope_theta, rope_mscale;
+    uint32_t rope_dims;
+    bool rope_interleaved;
+    bool tied; /* the head is the embedding table */
+    float embed_scale, residual_scale, attention_scale, logit_scale;
+    float attention_softcap, logit_softcap; /* 0: none */
+    qn_act act;
+    bool qk_norm;                       /* per head */
+    uint32_t window;                    /* of sliding layers; 0: none */
+    uint8_t sliding[QN_MAX_LAYERS / 8]; /* bit set of sliding layers */
+    uint8_t no_rope[QN_MAX_LAYERS / 8];
+    uint32_t eos[16], n_eos; /* union of config and generation config */
+} qn_model_desc;
+
+typedef struct qn_model qn_model;
+
+typedef struct qn_model_options {
+    qn_act_mode activations;
+    const char *image_dir; /* where packed images may be cached; NULL: mapped only */
+} qn_model_options;
+
+/* Opens a GGUF file, a safetensors file with its config beside it, or such a directory. Errors name
+ * file, tensor or field, what was found and what was expected. Shared (qn_model_unref). */
+qn_code qn_model_open(qn_model **out, const char *path, const qn_model_options *opt, qn_err *err);
+qn_model *qn_model_ref(qn_model *m);
+void qn_model_unref(qn_model *m); /* NULL is fine */
+
+const qn_model_desc *qn_model_get_desc(const qn_model *m);
+const qn_tokenizer *qn_model_tokenizer(const qn_model *m); /* NULL: the files hold none */
+const char *qn_model_chat_template(const qn_model *m);     /* NULL: none */
+const char *qn_model_path(const qn_model *m);
+/* What the family's forward is recorded with; pass the model itself. */
+qn_record_fn *qn_model_record(const qn_model *m);
+qn_act_mode qn_model_activations(const qn_model *m);
+/* Layer groups for this model's cache with KV in `fmt`; layer_group has room for n_layers. */
+uint32_t qn_model_groups(const qn_model *m, qn_kv_fmt fmt, qn_group_desc out[QN_MAX_GROUPS],
+                         uint32_t *layer_group);
+/* Numerics id: kernel order version, device class, weights digest, activation mode, KV format. */
+void qn_model_numerics(const qn_model *m, qn_kv_fmt fmt, uint64_t out[2]);
+size_t qn_model_weight_bytes(const qn_model *m);
+
+#endif
