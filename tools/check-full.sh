@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# check-full.sh - what is too long for `make test`: sanitizers over all tests, the thread sanitizer over
+# whatever has threads, long fuzzing, an emulated CPU without AVX, the instruction-set check, the
+# promise fuzzer with more draws, and the mutation run. FUZZ_SECONDS (600) is per target.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+fuzz_seconds=${FUZZ_SECONDS:-600}
+extra=(clang-14 libclang-rt-14-dev llvm-14 clang-tidy-14 qemu-user g++)
+missing=()
+for p in "${extra[@]}"; do
+  [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null)" = "ii " ] || missing+=("$p")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  root=(); [ "$(id -u)" -eq 0 ] || root=(sudo)
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+fi
+starter=$(tools/starter.sh)
+
+build() { # build PRESET
+  cmake --preset "$1" -DQUERN_WERROR=ON "-DQUERN_STARTER=$starter" >/dev/null
+  nice cmake --build --preset "$1" >build.log 2>&1 || { tail -n 60 build.log; exit 1; }
+  rm -f build.log
+}
+step() { printf '\n== %s\n' "$*"; }
+
+step "checks"; tools/checks.sh
+step "release build, instruction sets"; build release; tools/check_isa.sh build/release
+step "address and undefined-behaviour sanitizers"; build asan
+ctest --preset asan -j "$(nproc)" --no-tests=error
+step "thread sanitizer"; build tsan
+ctest --preset tsan -R '^(base|wire|device|graph|engine|promise)' --no-tests=error
+step "a CPU without AVX (emulated)"
+for t in build/release/bin/test_op_*; do qemu-x86_64 -cpu Nehalem "$t" >qemu.log 2>&1 || { tail -n 20 qemu.log; exit 1; }; tail -n 1 qemu.log; done
+rm -f qemu.log
+step "fuzzing, $fuzz_seconds s a target"; build fuzz
+for f in build/fuzz/bin/fuzz_*; do
+  name=${f##*/fuzz_}
+  mkdir -p "build/fuzz/corpus/$name"
+  "$f" -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+    "build/fuzz/corpus/$name" "tests/fuzz/corpus/$name" >"build/fuzz/$name.log" 2>&1 ||
+    { tail -n 30 "build/fuzz/$name.log"; exit 1; }
+  grep -E 'stat::number_of_executed_units' "build/fuzz/$name.log" | sed "s/^/$name /"
+done
+step "faults"; python3 tools/faults.py
+step "all tests"; exec tools/test.sh
