@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h - an opened model: weights, tokenizer, what it is.
+ *
+ * Immutable after open and shared by count.
+ *
+ * Owner:  whoever holds a reference.
+ * Thread: any.
+ */
+#ifndef QUERN_MODEL_H
+#define QUERN_MODEL_H
+#include "quern/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct quern_model quern_model;
+
+typedef enum quern_activations { /* what products multiply weights with */
+                                 QUERN_ACTIVATIONS_DEFAULT = 0, /* f32 */
+                                 QUERN_ACTIVATIONS_F32 = 1,
+                                 QUERN_ACTIVATIONS_I8 =
+                                     2 /* int8 per row and block, where the weights' format has such an order */
+} quern_activations;
+
+typedef struct quern_model_options {
+    size_t size;                   /* sizeof(quern_model_options) */
+    quern_activations activations; /* a constant of the model: part of its numerics id */
+} quern_model_options;
+#define QUERN_MODEL_OPTIONS_INIT                               \
+    {                                                          \
+        sizeof(quern_model_options), QUERN_ACTIVATIONS_DEFAULT \
+    }
+
+/* Opens a GGUF file (any part of a split one), a .safetensors file with its config.json beside it,
+ * or a directory of such files. *out is shared (quern_model_unref). Errors: NOTFOUND, IO; FORMAT and
+ * LIMIT name file, tensor or field, what was found and what was expected; UNSUPPORTED names the
+ * model type and the nearest supported ones; NOMEM. */
+QUERN_API quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *path,
+                                      const quern_model_options *opt, quern_error *err);
+QUERN_API quern_model *quern_model_ref(quern_model *m); /* returns m */
+QUERN_API void quern_model_unref(quern_model *m);       /* NULL is fine */
+
+typedef struct quern_model_info { /* texts are borrowed from the model */
+    size_t size;                  /* sizeof(quern_model_info), set by the caller */
+    const char *path, *family;
+    const char *chat_template; /* NULL: none */
+    uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn;
+    uint32_t vocab;         /* ids are below this */
+    uint32_t context;       /* positions the model was made for */
+    uint64_t weight_bytes;  /* of all tensors in use */
+    uint32_t has_tokenizer; /* 1 or 0 */
+} quern_model_info;
+/* Errors: INVAL. */
+QUERN_API quern_code quern_model_get_info(const quern_model *m, quern_model_info *info,
+                                          quern_error *err);
+
+enum {                              /* flags of quern_tokenize */
+       QUERN_TOKENIZE_SPECIAL = 1u, /* put BOS, EOS and the like where the model expects them */
+       QUERN_TOKENIZE_MARKERS = 2u  /* "<|im_end|>" in the text means that token */
+};
+/* Ids of text[0, n). At most `cap` are written to ids (may be NULL when cap is 0); *n_ids is how many
+ * there are. Errors: INVAL, UNSUPPORTED (the model has no tokenizer), LIMIT, NOMEM. */
+QUERN_API quern_code quern_tokenize(size_t *n_ids, const quern_model *m, const char *text, size_t n,
+                                    uint32_t flags, uint32_t *ids, size_t cap, quern_error *err);
+/* The text of ids[0, n_ids), special tokens left out: at most `cap` bytes are written to text, no
+ * NUL; *n is how many there are. Always whole UTF-8 when cap suffices. Errors as quern_tokenize. */
+QUERN_API quern_code quern_detokenize(size_t *n, const quern_model *m, const uint32_t *ids,
+                                      size_t n_ids, char *text, size_t cap, quern_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
