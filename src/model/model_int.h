@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_int.h - the opened model as its own files see it. */
+#ifndef QN_MODEL_MODEL_INT_H
+#define QN_MODEL_MODEL_INT_H
+#include <stdatomic.h>
+
+#include "model/family.h"
+#include "model/image.h"
+#include "model/model.h"
+
+struct qn_model {
+    atomic_uint refs;
+    const qn_family *family;
+    qn_act_mode activations;
+    qn_model_desc desc;
+    qn_source source;
+    qn_weights weights;
+    qn_image *image; /* NULL: mapped */
+    qn_tokenizer *tokenizer;
+    char *chat_template;
+    qn_rope rope;
+    float inv_freq[QN_ROPE_MAX_PAIRS];
+    qn_digest128 digest;
+    char (*tap_names)[16]; /* [n_layers]: "layer.0" ... */
+};
+
+#endif
