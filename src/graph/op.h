@@ -20,8 +20,10 @@ typedef struct qn_op_info {
     qn_kern_id kern;
     uint32_t n_inputs;
     bool on[QN_DEVICE_KINDS]; /* has a device slot */
-    bool in_place;            /* the result may take its first input's buffer */
+    uint8_t in_place;         /* bit i: the result may take input i's buffer */
+    uint8_t in_place_out;     /* which result that is */
     uint32_t grain;           /* units a lane claims at once, at most */
+    uint32_t work;            /* elements or products a lane should claim at once, at least */
     qn_backward_fn *backward;
 } qn_op_info;
 

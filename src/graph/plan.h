@@ -25,15 +25,17 @@ typedef struct qn_plan_key { /* two steps with equal keys use the same plan */
 } qn_plan_key;
 
 enum {
-    QN_PLAN_NO_FUSE = 1, /* keep every primitive op: training, tests of the fusion pass */
-    QN_PLAN_NO_DRAW = 2, /* logits only */
-    QN_PLAN_KEEP_LOGITS = 4,
+    QN_PLAN_NO_FUSE = 1,     /* keep every primitive op: training, tests of the fusion pass */
+    QN_PLAN_NO_DRAW = 2,     /* logits only */
+    QN_PLAN_KEEP_LOGITS = 4, /* readable after the step; NO_DRAW implies it */
+    QN_PLAN_NO_SHARE = 8,    /* every value has memory of its own: tests of the memory plan */
 };
 
 /* The family's description: records its forward for `key` into `g`. */
 typedef void qn_record_fn(const void *model, qn_graph *g, const qn_plan_key *key);
 
-/* Builds one plan. Errors: what the recorder got wrong (INVAL), an op without a slot on the device
+/* Builds one plan. Capacities are the graph's; ops that nothing kept depends on are left out: all
+ * logit rows when key->logits is 0, the draw under NO_DRAW, what leads to a tap not asked for. Errors: what the recorder got wrong (INVAL), an op without a slot on the device
  * (UNSUPPORTED), NOMEM. The plan is owned (qn_plan_free). */
 qn_code qn_plan_build(qn_plan **out, qn_device *dev, const qn_graph *g, const qn_plan_key *key,
                       qn_err *err);
