@@ -35,9 +35,10 @@ qn_code qn_engine_open(qn_engine **out, qn_model *model, const qn_engine_options
 /* Cancels what runs, joins the thread. NULL is fine. */
 void qn_engine_close(qn_engine *e);
 
-/* Called for every event of a request, in order; the last one is a done or error event, after which
- * ctx is not used again. `event` is borrowed for the call. */
-typedef void qn_event_fn(void *ctx, const qn_event *event);
+/* Called for every event of a request, in order; every choice ends with a done event, or the whole
+ * request with one error event. After the last of these ctx is not used again. `event` is a checked
+ * block, borrowed for the call. */
+typedef void qn_event_fn(void *ctx, const qn_event_head *event);
 
 /* Checks the request block (wire/request.h) and queues it; *id names it from now on. Errors: INVAL
  * and LIMIT with the field, AGAIN when the queue is full, FORMAT for a bad block. */
