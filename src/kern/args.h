@@ -104,7 +104,8 @@ typedef struct qn_linear_args {
 } qn_linear_args;
 
 /* quant_rows: int8 activations, local to the row (rule R4). Per block of `block` (32 or 256) columns:
- * d = max|x| / 127; q = round-to-nearest-even(x / d) (0 when d is 0); sum[] = sum of q over each 16.
+ * d = max|x| / 127; q = round-to-nearest-even(x / d), cut to +-127 (0 when d is 0); sums[] = sum of q
+ * over each 16.
  * Shapes: q [n, cols] int8; d [n, cols / block] f32; sums [n, cols / 16] int32 (16 q's each: what
  * offsets and K formats need). ld in elements of each. Unit: a row. */
 typedef struct qn_quant_rows_args {
@@ -121,8 +122,13 @@ typedef struct qn_quant_rows_args {
 } qn_quant_rows_args;
 
 /* linear_i8: linear over rows that quant_rows made, for formats of order BLOCK32 and BLOCK256: the
- * integer sum inside a block is exact, each block adds one f32 fused multiply-add, ascending from 0
- * (rule R1). The exact formula per format stands beside the variant's unpack. Unit: an output. */
+ * integer sums of a block are exact, each block adds one f32 fused multiply-add, ascending from 0
+ * (rule R1). Blocks are 32 columns (affine groups of 64 and 128 are cut), or 256 for K formats; dx is
+ * the row's scale of the block, xs its sum of q:
+ *   BLOCK32:   t = d * S, or fmaf(m, xs, d * S) with an offset; S = sum (code) q
+ *   BLOCK256:  t = d * S, S = sum over 16s of scale * sum (code) q; with minimums
+ *              fmaf(-dmin, sum over 16s of min * xs, d * S)
+ *   y = fmaf(dx, t, y), then bias and add as in linear. Unit: an output. */
 typedef struct qn_linear_i8_args {
     float *y;
     size_t ld_y;
@@ -189,7 +195,9 @@ typedef struct qn_kv_write_args {
  * the head dim; m = max; p = exp(s - m), exactly 0 when masked; l = sum of p (lanes by key mod 16);
  * acc[d] = ascending fmaf(p, v, acc). Spans without a visible key are skipped. Spans fold left from
  * the first: m' = max(m, ms); a = exp(m - m'), b = exp(ms - m'); l = fmaf(l, a, ls * b);
- * acc = fmaf(acc, a, accs * b). Then out = acc / l; a row that sees no key gives zeros.
+ * acc = fmaf(acc, a, accs * b). A sink folds in last, as a span of m = sink, l = 1, acc = 0. Then
+ * out = acc / l; a row that sees no key gives zeros. Masked keys take no part: neither they nor keys
+ * outside the intervals, whose blocks may be gone, are read into a result.
  * Shapes: q, out [n, H, dim]. Unit: a group of QN_ATTN_ROWS consecutive rows x one kv head; index =
  * group * n_kv_heads + kv head. The result of a row does not depend on its group (rule R4). */
 enum { QN_ATTN_ROWS = 8 };
@@ -253,10 +261,12 @@ typedef struct qn_gather_args {
 } qn_gather_args;
 
 /* draw: out[i] = the token of logit row i under sampler[i] (tensor/sampler.h); the token also goes to
- * registers[slot[i]] unless slot[i] is 0x7FFFFFFF. NaN logits count as -inf; a row without a finite
- * logit gives token 0 with logprob -inf. Gumbel value of token t: -log(-log(u)), u from the counter
- * generator of base/rng.h keyed (seed, choice, index, purpose 0, t); the score is
- * logprob / temperature + g, ties go to the lower id. Shapes: logits [n, vocab]. Unit: a logit row. */
+ * registers[slot[i]] unless slot[i] is 0x7FFFFFFF. NaN logits count as -inf; a row of -inf gives token
+ * 0 with logprob -inf; a logit of +inf is certainty. Gumbel value of token t: -log(-log1p(-u)), u from
+ * the counter generator of base/rng.h keyed (seed, choice, index, purpose 0, t); the score is
+ * logprob / temperature + g, ties go to the lower id. Every filter keeps a prefix of the order (larger
+ * logit, lower id), so they keep the shortest. top-p: tokens whose better ones weigh less than p, with
+ * weights round(2^30 exp(logit - max)), integers; min-p: logit >= max + log(min_p). Shapes: logits [n, vocab]. Unit: a logit row. */
 typedef struct qn_draw_args {
     qn_drawn *out;
     uint32_t *registers;
