@@ -131,6 +131,16 @@ uint32_t qn_cache_capacity(const qn_cache *c)
     return (uint32_t)most;
 }
 
+uint64_t qn_cache_room(const qn_cache *c)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t g = 0; g < c->n_groups; g++) {
+        const uint64_t n = ((uint64_t)c->pool[g].n_free + c->pool[g].n_evictable) * QN_KV_BLOCK;
+        if (n < least) least = n;
+    }
+    return least;
+}
+
 void qn_cache_get_stats(const qn_cache *c, qn_cache_stats *out)
 {
     *out = (qn_cache_stats){.hits = c->hits,

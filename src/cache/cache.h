@@ -63,6 +63,8 @@ const qn_kv_layer *qn_cache_layers(const qn_cache *c);
 uint32_t qn_cache_groups(const qn_cache *c);
 /* Positions that one sequence can reach with all blocks its own, at most max_positions. */
 uint32_t qn_cache_capacity(const qn_cache *c);
+/* Positions that new blocks could hold now, unused ones evicted. */
+uint64_t qn_cache_room(const qn_cache *c);
 
 /* What is particular to a span of positions beside its tokens: enters the keys there. A span with an
  * end is a medium, which a hit takes whole or not at all; one that never ends (UINT32_MAX) is an

@@ -43,7 +43,7 @@ typedef struct qn_event_top {
 enum { /* qn_event_token.flags */
        QN_EVENT_HAS_LOGPROB = 1u << 0,
        QN_EVENT_OF_PROMPT = 1u << 1, /* an echoed prompt token; index counts in the prompt */
-       QN_EVENT_IS_STOP = 1u << 2,   /* the token that ended the completion: counted, not shown */
+       QN_EVENT_IS_STOP = 1u << 2,   /* a token that ended the completion: counted, not shown */
        QN_EVENT_FLAGS = (1u << 3) - 1
 };
 
@@ -52,7 +52,9 @@ typedef struct qn_event_token {
     uint32_t token;
     uint32_t flags;
     float logprob; /* natural log, before any filter; meaningful with HAS_LOGPROB */
-    uint32_t reserved;
+    /* At the end of the text up to and with this token, so many bytes are not output: a stop string
+     * begins there. Tokens wholly inside one are IS_STOP. */
+    uint32_t cut_bytes;
     uint64_t text_offset; /* bytes of output text before this token, or QN_EVENT_NO_OFFSET */
     qn_wire_ref top;      /* qn_event_top, most likely first */
     qn_wire_ref state;    /* bytes: sampler state that history and seed do not give (rule R6) */
