@@ -12,7 +12,9 @@
  * *out is NULL on failure. */
 qn_code qn_file_read(uint8_t **out, size_t *n, const char *path, size_t max_bytes, qn_err *err);
 /* Writes a temporary file beside path, fsyncs it, renames it over path and fsyncs the directory.
- * Mode 0666 less umask. On failure path is as it was and the temporary is gone. Errors: IO, NOMEM. */
+ * Mode 0666 less umask. On failure the temporary is gone and path is as it
+ * was, but for one case: the directory could not be synced, then the new file is in place and may not
+ * survive a power cut. Errors: NOTFOUND (no such directory), IO, NOMEM; each names the file. */
 qn_code qn_file_write(const char *path, const void *bytes, size_t n, qn_err *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/status.h"
 
 typedef struct qn_fpenv {
-    uint64_t control; /* MXCSR on x86, FPCR on ARM */
+    uint64_t control; /* x86: MXCSR, x87 control word << 32; ARM: FPCR */
 } qn_fpenv;
 
 qn_fpenv qn_fpenv_get(void);

@@ -39,7 +39,7 @@ void qn_strmap_fini(qn_strmap *m); /* zeroed or finished is fine */
 /* Room for n entries without another allocation of the table (keys still allocate). */
 qn_code qn_strmap_reserve(qn_strmap *m, size_t n, qn_err *err);
 /* Insert or replace; a replaced entry keeps its place in the order. The key is copied. Errors: NOMEM,
- * LIMIT at 2^31 entries; the map is then as it was. */
+ * LIMIT at 2^30 entries; the map is then as it was. */
 qn_code qn_strmap_put(qn_strmap *m, qn_str key, uint64_t value, qn_err *err);
 qn_code qn_strmap_put_ptr(qn_strmap *m, qn_str key, void *value, qn_err *err);
 /* False when absent, *value untouched. value may be NULL. */

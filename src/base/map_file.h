@@ -12,7 +12,7 @@
 #include "base/status.h"
 
 typedef struct qn_mapping {
-    const uint8_t *data; /* page-aligned; never NULL after open, even for an empty file */
+    const uint8_t *data; /* page-aligned; of an empty file: not NULL, nothing to read */
     size_t len;          /* bytes */
 } qn_mapping;
 

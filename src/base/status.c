@@ -49,9 +49,9 @@ qn_code qn_fail_sys(qn_err *err, qn_code code, int sys, const char *fmt, ...)
     err->sys = sys;
     const int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
-    if (strerror_r(sys, text, sizeof text) == NULL) text[0] = '\0';
+    const char *what = strerror_r(sys, text, sizeof text); /* GNU's: may leave text alone */
     if (n >= 0 && (size_t)n + 3 < sizeof err->msg)
-        snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", text);
+        snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", what);
     return code;
 }
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu.c - names of feature sets. The probes are per platform: cpu_x86.c, cpu_arm.c, cpu_linux.c. */
+#include "base/cpu.h"
+
+#include <string.h>
+
+enum {
+    BITS_AVX2 = QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C | QN_CPU_AVX_VNNI,
+    BITS_AVX512 = BITS_AVX2 | QN_CPU_AVX512F | QN_CPU_AVX512BW | QN_CPU_AVX512VL | QN_CPU_AVX512DQ |
+                  QN_CPU_AVX512VNNI | QN_CPU_AVX512BF16 | QN_CPU_AVX512FP16,
+    BITS_NEON = QN_CPU_NEON | QN_CPU_DOTPROD | QN_CPU_I8MM
+};
+
+static const struct {
+    const char *name;
+    uint32_t mask;
+} levels[] = {
+    {"generic", 0},      {"ref", 0},           {"avx2", BITS_AVX2}, {"avx512", BITS_AVX512},
+    {"neon", BITS_NEON}, {"auto", UINT32_MAX}, {"", UINT32_MAX},
+};
+
+qn_code qn_cpu_parse_isa(uint32_t *out, const char *name, qn_err *err)
+{
+    *out = 0;
+    for (size_t i = 0; i < QN_LEN(levels); i++)
+        if (strcmp(name ? name : "", levels[i].name) == 0) {
+            *out = levels[i].mask;
+            return QN_OK;
+        }
+    return qn_fail(err, QN_E_INVAL,
+                   "instruction set \"%s\", expected auto, generic, avx2, avx512 or neon", name);
+}
