@@ -6,6 +6,13 @@
 const qn_kern_variant qn_kern_variants[] = {
     {"ref", 0, &qn_kern_ref},
     {"generic", 0, &qn_kern_generic},
+#if defined(__x86_64__)
+    {"avx2", QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C, &qn_kern_avx2},
+    {"avx512",
+     QN_CPU_FMA | QN_CPU_F16C | QN_CPU_AVX512F | QN_CPU_AVX512BW | QN_CPU_AVX512VL |
+         QN_CPU_AVX512DQ | QN_CPU_AVX512VNNI,
+     &qn_kern_avx512},
+#endif
 };
 const size_t qn_kern_n_variants = QN_LEN(qn_kern_variants);
 

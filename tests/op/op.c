@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op.c - the properties that every kernel has, and the memory of test cases. */
+#include "op.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "kern/kern_int.h"
+
+/* -- memory --------------------------------------------------------------------------------------- */
+
+static void *blocks[4096];
+static size_t n_blocks;
+
+static void *keep(size_t n)
+{
+    void *p = NULL;
+    if (n_blocks == QT_LEN(blocks) || posix_memalign(&p, 64, n ? n : 1) != 0) abort();
+    blocks[n_blocks++] = p;
+    return p;
+}
+
+void op_end(void)
+{
+    while (n_blocks) free(blocks[--n_blocks]);
+}
+
+void *op_bytes(size_t n)
+{
+    uint8_t *p = keep(n);
+    for (size_t i = 0; i < n; i++) p[i] = (uint8_t)(qt_rand() >> 24);
+    return p;
+}
+
+float *op_rand(size_t n)
+{
+    float *p = keep(n * sizeof *p);
+    for (size_t i = 0; i < n; i++) { /* sum of four uniforms: cheap and near enough to normal */
+        const uint64_t r = qt_rand();
+        const double sum = (double)(r & 0xFFFF) + (double)(r >> 16 & 0xFFFF) +
+                           (double)(r >> 32 & 0xFFFF) + (double)(r >> 48);
+        p[i] = (float)((sum / 65536.0 - 2.0) * 1.7320508);
+    }
+    return p;
+}
+
+float *op_fill(size_t n, float v)
+{
+    float *p = keep(n * sizeof *p);
+    for (size_t i = 0; i < n; i++) p[i] = v;
+    return p;
+}
+
+uint32_t *op_u32(size_t n, uint32_t below)
+{
+    uint32_t *p = keep(n * sizeof *p);
+    for (size_t i = 0; i < n; i++) p[i] = (uint32_t)(qt_rand() % below);
+    return p;
+}
+
+/* Random halves in +-[2^-7, 2^-3), so that no block is a NaN and products stay small. */
+static void put_half(uint8_t *p)
+{
+    const uint32_t r = (uint32_t)qt_rand();
+    const uint16_t h = (uint16_t)((r & 0x8000u) | (8u + (r >> 16 & 3u)) << 10 | (r & 0x3FFu));
+    memcpy(p, &h, sizeof h);
+}
+
+static void fix_scales(uint8_t *b, qn_fmt fmt)
+{
+    switch (fmt) {
+    case QN_FMT_Q4_1:
+    case QN_FMT_Q5_1:
+        put_half(b + 2); /* fall through */
+    case QN_FMT_Q4_0:
+    case QN_FMT_Q5_0:
+    case QN_FMT_Q8_0:
+        put_half(b);
+        break;
+    case QN_FMT_Q2_K:
+        put_half(b + 80), put_half(b + 82);
+        break;
+    case QN_FMT_Q3_K:
+        put_half(b + 108);
+        break;
+    case QN_FMT_Q4_K:
+    case QN_FMT_Q5_K:
+        put_half(b), put_half(b + 2);
+        break;
+    case QN_FMT_Q6_K:
+        put_half(b + 208);
+        break;
+    default:
+        break;
+    }
+}
+
+qn_matrix op_matrix(qn_fmt fmt, uint32_t rows, uint32_t cols)
+{
+    const qn_format *f = qn_format_get(fmt);
+    qn_matrix w = {.fmt = fmt, .rows = rows, .cols = cols};
+    const size_t n = (size_t)rows * cols, blocks_row = cols / f->block;
+    const size_t used = blocks_row * f->bytes;
+    w.ld_bytes = used + (rows > 1 ? 4 * (rows % 3) : 0); /* padded rows now and then */
+    uint8_t *p = op_bytes(w.ld_bytes * rows);
+    w.data = p;
+    if (fmt == QN_FMT_F32 || fmt == QN_FMT_F16 || fmt == QN_FMT_BF16) {
+        const float *x = op_rand(n);
+        for (size_t i = 0; i < n; i++) {
+            uint8_t *at = p + i / cols * w.ld_bytes + i % cols * f->bytes;
+            const uint16_t h = fmt == QN_FMT_F16 ? qn_f32_to_f16(x[i]) : qn_f32_to_bf16(x[i]);
+            memcpy(at, fmt == QN_FMT_F32 ? (const void *)&x[i] : (const void *)&h, f->bytes);
+        }
+        return w;
+    }
+    for (size_t r = 0; r < rows; r++)
+        for (size_t b = 0; b < blocks_row; b++) fix_scales(p + r * w.ld_bytes + b * f->bytes, fmt);
+    if (f->planes != 3) return w;
+    static const qn_fmt kinds[3] = {QN_FMT_F32, QN_FMT_F16, QN_FMT_BF16};
+    w.scale_fmt = kinds[(rows + cols / f->block) % 3];
+    w.ld_scale = blocks_row + rows % 2;
+    const size_t bytes = qn_format_get(w.scale_fmt)->bytes;
+    uint8_t *plane[2];
+    for (int i = 0; i < 2; i++) {
+        plane[i] = op_bytes(rows * w.ld_scale * bytes);
+        for (size_t k = 0; k < rows * w.ld_scale; k++) {
+            const float v = (float)((double)(qt_rand() >> 40) * 0x1p-24 - 0.5) * 0.1f;
+            const uint16_t h = w.scale_fmt == QN_FMT_F16 ? qn_f32_to_f16(v) : qn_f32_to_bf16(v);
+            memcpy(plane[i] + k * bytes, bytes == 4 ? (const void *)&v : (const void *)&h, bytes);
+        }
+    }
+    w.scales = plane[0];
+    w.biases = plane[1];
+    return w;
+}
+
+size_t op_edges(uint32_t *out, size_t room, uint32_t most)
+{
+    static const uint32_t at[] = {1, 2, 3, 4, 8, 16, 32, 48, 64, 80, 96, 128, 256, 384, 512, 1024};
+    size_t n = 0;
+    for (size_t i = 0; i < QT_LEN(at); i++)
+        for (uint32_t v = at[i] - 1; v <= at[i] + 1; v++)
+            if (v > 0 && v <= most && n < room && (n == 0 || v > out[n - 1])) out[n++] = v;
+    return n;
+}
+
+/* -- running -------------------------------------------------------------------------------------- */
+
+qn_span op_all(qn_kern_id id, const void *args) { return (qn_span){0, qn_kern_units(id, args)}; }
+
+void op_run(const qn_kern_table *k, qn_kern_id id, const void *args, qn_span units)
+{
+    enum { GUARD = 64 };
+    const size_t n = qn_kern_scratch(id, args);
+    uint8_t *p = NULL;
+    if (posix_memalign((void **)(void *)&p, 64, n + GUARD) != 0) abort();
+    memset(p, 0xA5, n + GUARD); /* scratch holds nothing useful: as floats, a small negative */
+    qn_kern_call(k, id, args, units, p);
+    for (size_t i = n; i < n + GUARD; i++)
+        if (p[i] != 0xA5) {
+            fprintf(stderr, "%s writes past its scratch of %zu bytes\n", qn_kern_name(id), n);
+            abort();
+        }
+    free(p);
+}
+
+bool op_variant(qt *t, qn_kern_table *out, const char *name)
+{
+    for (size_t i = 0; i < qn_kern_n_variants; i++) {
+        const qn_kern_variant *v = &qn_kern_variants[i];
+        if (strcmp(v->name, name) != 0) continue;
+        if ((v->needs & qn_cpu_features()) != v->needs) break;
+        *out = i == 0 ? *v->table : qn_kern_select(v->needs);
+        return true;
+    }
+    qt_skip(t, name);
+    return false;
+}
+
+/* Distance in units of the last place. */
+static double ulps(float a, float b)
+{
+    if (a == b || (isnan(a) && isnan(b))) return 0;
+    if (!isfinite(a) || !isfinite(b)) return HUGE_VAL;
+    if (fabsf(b) < 0x1p-122f && fabsf(a) < 0x1p-122f) return 0; /* x / inf underflows early */
+    int e = 0;
+    (void)frexpf(b, &e);
+    const double ulp = ldexp(1.0, (e < -125 ? -125 : e) - 24);
+    return fabs((double)a - (double)b) / ulp;
+}
+
+/* Where the reference left OP_PAD, nobody may write; no data has that value. */
+static bool is_pad(float v)
+{
+    const float pad = OP_PAD;
+    return memcmp(&v, &pad, sizeof pad) == 0;
+}
+
+static void compare_f32(qt *t, const op_case *c, const float *got, const float *want)
+{
+    const size_t n = c->out_bytes / sizeof *got;
+    static const char sum[] = "SUM_F32";
+    static const char *const kinds[] = {
+#define X(name, tol, unit) #tol,
+#include "kern/kern.def"
+#undef X
+    };
+    const bool is_sum = strncmp(kinds[c->id], sum, 4) == 0; /* SUM_F32 or SUM_Q */
+    double top = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!is_pad(want[i]) && isfinite(want[i])) top = fmax(top, fabs((double)want[i]));
+    for (size_t i = 0; i < n; i++) {
+        bool ok = memcmp(&got[i], &want[i], 4) == 0;
+        if (!ok && !is_pad(want[i]))
+            ok = is_sum ? fabs((double)got[i] - (double)want[i]) <= c->tol * top
+                        : ulps(got[i], want[i]) <= c->tol;
+        if (!ok) {
+            QT_OKF(t, false,
+                   "%s %s: element %zu of %zu: %.9g, expected %.9g (%.3g of the top, %g ulp)",
+                   qn_kern_name(c->id), c->what, i, n, (double)got[i], (double)want[i],
+                   fabs((double)got[i] - (double)want[i]) / top, ulps(got[i], want[i]));
+            return;
+        }
+    }
+    QT_OK(t, true);
+}
+
+typedef struct job {
+    qt *t;
+    const qn_kern_table *k;
+} job;
+
+/* Runs from the starting contents; the result is a block of the case. */
+static void *result(const qn_kern_table *k, op_case *c, const void *start, qn_span units)
+{
+    void *r = keep(c->out_bytes);
+    memcpy(c->out, start, c->out_bytes);
+    op_run(k, c->id, c->args, units);
+    memcpy(r, c->out, c->out_bytes);
+    memcpy(c->out, start, c->out_bytes);
+    return r;
+}
+
+static void *copy_of(const void *p, size_t n)
+{
+    void *r = keep(n);
+    memcpy(r, p, n);
+    return r;
+}
+
+static void same(qt *t, const op_case *c, const void *got, const void *want, const char *how)
+{
+    const uint8_t *a = got, *b = want;
+    for (size_t i = 0; i < c->out_bytes; i++)
+        if (a[i] != b[i]) {
+            float x, y;
+            memcpy(&x, a + i / 4 * 4, 4);
+            memcpy(&y, b + i / 4 * 4, 4);
+            QT_OKF(t, false, "%s %s: %s: byte %zu of %zu, as f32 %.9g and %.9g",
+                   qn_kern_name(c->id), c->what, how, i, c->out_bytes, (double)x, (double)y);
+            return;
+        }
+    QT_OK(t, true);
+}
+
+static void visit_ref(void *ctx, op_case *c)
+{
+    const job *j = ctx;
+    const void *start = copy_of(c->out, c->out_bytes);
+    const qn_span all = op_all(c->id, c->args);
+    const void *want = result(&qn_kern_ref, c, start, all), *got = result(j->k, c, start, all);
+    if (c->compare)
+        c->compare(j->t, c, got, want);
+    else if (c->tol > 0)
+        compare_f32(j->t, c, got, want);
+    else
+        same(j->t, c, got, want, "not as the reference");
+}
+
+static void visit_generic(void *ctx, op_case *c)
+{
+    const job *j = ctx;
+    const void *start = copy_of(c->out, c->out_bytes);
+    const qn_span all = op_all(c->id, c->args);
+    const void *want = result(&qn_kern_generic, c, start, all);
+    same(j->t, c, result(j->k, c, start, all), want, "not the bits of generic");
+}
+
+/* In two, and in many uneven pieces; a piece leaves the rest alone. */
+static void visit_split(void *ctx, op_case *c)
+{
+    const job *j = ctx;
+    const uint8_t *start = copy_of(c->out, c->out_bytes);
+    const qn_span all = op_all(c->id, c->args);
+    const uint8_t *want = result(j->k, c, start, all);
+    const uint32_t cut = all.end / 2;
+    const uint8_t *low = result(j->k, c, start, (qn_span){0, cut});
+    const uint8_t *high = result(j->k, c, start, (qn_span){cut, all.end});
+    uint8_t *both = keep(c->out_bytes);
+    for (size_t i = 0; i < c->out_bytes; i++) /* what one half wrote, the other left */
+        both[i] = low[i] != start[i] ? low[i] : high[i];
+    same(j->t, c, both, want, "two halves");
+    for (uint32_t u = 0, step = 1; u < all.end; u += step, step = step % 7 + 2) {
+        const uint32_t end = u + step < all.end ? u + step : all.end;
+        op_run(j->k, c->id, c->args, (qn_span){u, end});
+    }
+    same(j->t, c, c->out, want, "uneven pieces");
+    memcpy(c->out, start, c->out_bytes);
+}
+
+typedef struct frame {
+    job j;
+    op_visit *visit;
+} frame;
+
+/* Each case ends by giving its memory back. */
+static void visit_and_end(void *ctx, op_case *c)
+{
+    frame *f = ctx;
+    f->visit(&f->j, c);
+    op_end();
+}
+
+static void over_cases(qt *t, const qn_kern_table *k, qn_kern_id id, op_visit *visit)
+{
+    frame f = {{t, k}, visit};
+    if (QT_OKF(t, op_lists[id] != NULL, "%s has no cases", qn_kern_name(id)))
+        op_lists[id](visit_and_end, &f);
+}
+
+void op_matches_ref(qt *t, const qn_kern_table *k, qn_kern_id id)
+{
+    over_cases(t, k, id, visit_ref);
+}
+void op_has_generic_bits(qt *t, const qn_kern_table *k, qn_kern_id id)
+{
+    over_cases(t, k, id, visit_generic);
+}
+void op_split_changes_nothing(qt *t, const qn_kern_table *k, qn_kern_id id)
+{
+    over_cases(t, k, id, visit_split);
+}
