@@ -45,6 +45,7 @@ void op_run(const qn_kern_table *k, qn_kern_id id, const void *args, qn_span uni
 qn_span op_all(qn_kern_id id, const void *args);
 
 /* -- memory of one case: everything is freed by op_end ------------------------------------------- */
+void *op_keep(size_t n);  /* uninitialised, 64-byte aligned */
 void *op_bytes(size_t n); /* random bytes */
 float *op_rand(size_t n); /* roughly normal */
 float *op_fill(size_t n, float v);
