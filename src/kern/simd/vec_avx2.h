@@ -243,11 +243,12 @@ static inline void vi_store_8(void *p, vi v)
     _mm_storeu_si128(p, _mm256_castsi256_si128(b));
 }
 static inline void vi_store_16(void *p, vi v) { _mm256_storeu_si256(p, pack_16(v)); }
-static inline vi vi_spread4(const uint32_t w[4])
+static inline vi vi_spread(uint64_t a, uint64_t b, int shift)
 {
-    const __m256i q = _mm256_castsi128_si256(_mm_loadu_si128((const void *)w));
-    PER_HALF(vi, _mm256_permutevar8x32_epi32(q, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1)),
-             _mm256_permutevar8x32_epi32(q, _mm256_setr_epi32(2, 2, 2, 2, 3, 3, 3, 3)));
+    const __m128i v = _mm_set_epi64x((long long)b, (long long)a);
+    const __m256i w = _mm256_set_m128i(_mm_srli_epi64(v, shift), v);
+    PER_HALF(vi, _mm256_permutevar8x32_epi32(w, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4)),
+             _mm256_permutevar8x32_epi32(w, _mm256_setr_epi32(2, 2, 2, 2, 6, 6, 6, 6)));
 }
 /* maddubs would saturate at 16 bits, so even and odd bytes are widened and multiplied apart. */
 static inline __m256i dot4_8(__m256i acc, __m256i a, __m256i b)
@@ -263,6 +264,15 @@ static inline vi vi_dot4(vi acc, vi a, vi b)
 }
 
 static inline float f16_widen(uint16_t h) { return _cvtsh_ss(h); }
+static inline void vf_set2_f16(vf *a, vf *b, const void *p)
+{
+    int two;
+    memcpy(&two, p, sizeof two);
+    const __m128 v = _mm_cvtph_ps(_mm_cvtsi32_si128(two));
+    const __m256 x = _mm256_broadcastss_ps(v), y = _mm256_broadcastss_ps(_mm_movehdup_ps(v));
+    a->lo = a->hi = x;
+    b->lo = b->hi = y;
+}
 static inline vf vf_load_f16(const void *p)
 {
     const __m128i *q = p;

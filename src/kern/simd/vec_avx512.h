@@ -103,14 +103,24 @@ static inline vi vi_load_i8(const int8_t *p) { return _mm512_cvtepi8_epi32(load_
 static inline vi vi_load_u16(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
 static inline void vi_store_8(void *p, vi v) { _mm_storeu_si128(p, _mm512_cvtepi32_epi8(v)); }
 static inline void vi_store_16(void *p, vi v) { _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(v)); }
-static inline vi vi_spread4(const uint32_t w[4])
+static inline vi vi_spread(uint64_t a, uint64_t b, int shift)
 {
-    const vi index = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-    return _mm512_permutexvar_epi32(index, _mm512_castsi128_si512(load_16(w)));
+    const vi index = _mm512_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4, 2, 2, 2, 2, 6, 6, 6, 6);
+    const __m128i v = _mm_set_epi64x((long long)b, (long long)a);
+    const __m256i w = _mm256_set_m128i(_mm_srli_epi64(v, shift), v);
+    return _mm512_permutexvar_epi32(index, _mm512_castsi256_si512(w));
 }
 static inline vi vi_dot4(vi acc, vi a, vi b) { return _mm512_dpbusd_epi32(acc, a, b); }
 
 static inline float f16_widen(uint16_t h) { return _cvtsh_ss(h); }
+static inline void vf_set2_f16(vf *a, vf *b, const void *p)
+{
+    int two;
+    memcpy(&two, p, sizeof two);
+    const __m128 v = _mm_cvtph_ps(_mm_cvtsi32_si128(two));
+    *a = _mm512_broadcastss_ps(v);
+    *b = _mm512_permutexvar_ps(_mm512_set1_epi32(1), _mm512_castps128_ps512(v));
+}
 static inline vf vf_load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
 static inline void vf_store_f16(void *p, vf v)
 {

@@ -275,11 +275,12 @@ static inline void vi_store_16(void *p, vi v)
     memcpy(p, h, sizeof h);
 }
 
-/* lane i: w[i / 4] */
-static inline vi vi_spread4(const uint32_t w[4])
+/* The low 32 bits of a, a >> shift, b, b >> shift: four lanes each. */
+static inline vi vi_spread(uint64_t a, uint64_t b, int shift)
 {
+    const uint64_t w[4] = {a, a >> shift, b, b >> shift};
     vi r;
-    VF_EACH r.u[i] = w[i / 4];
+    VF_EACH r.u[i] = (uint32_t)w[i / 4];
     return r;
 }
 /* Per lane: acc + the four products of unsigned bytes of a and signed bytes of b. */
@@ -311,6 +312,14 @@ static inline uint16_t f16_narrow(float f)
         return (uint16_t)(sign | (vf_f32_bits(half) - 0x3F000000u));
     }
     return (uint16_t)(sign | ((low - 0x38000000u + 0xFFFu + (low >> 13 & 1)) >> 13));
+}
+/* Two halves at p, each to all lanes. */
+static inline void vf_set2_f16(vf *a, vf *b, const void *p)
+{
+    uint16_t h[2];
+    memcpy(h, p, sizeof h);
+    *a = vf_set(f16_widen(h[0]));
+    *b = vf_set(f16_widen(h[1]));
 }
 static inline vf vf_load_f16(const void *p)
 {
