@@ -5,6 +5,11 @@
  * at barriers; a waiting lane spins briefly and then parks, so idle lanes cost nothing. The caller is
  * lane 0; a pool of one lane starts no thread and takes no lock.
  *
+ * Measured with two lanes on two hardware threads of a Xeon (Sapphire Rapids), medians of 9: an empty
+ * region 0.6 us, a barrier 0.2 to 1 us while both have a core of their own; 15 to 30 us and 10 to 15
+ * us when other programs want the cores; a region that finds its lanes parked 15 us more. One lane: a
+ * region 9 ns, a barrier 1 ns.
+ *
  * Invariants:
  *  1 Every lane of a region passes the same barriers in the same order.
  *  2 qn_lane_cancelled changes only at barriers, for all lanes at once: lanes that leave on it leave
