@@ -143,15 +143,32 @@ static void draws_land_in_their_registers(qt *t)
 
 static void a_step_may_hold_any_number_of_rows(qt *t)
 {
+    static const uint32_t sizes[][2] = {{1, 1},        {7, 1}, {7, 4}, {2, 2},
+                                        {LAB_ROWS, 4}, {3, 0}, {3, 3}};
     bench b = open_bench(t, 2, small, &everything);
-    for (uint32_t n = 1; n <= LAB_ROWS; n++) {
-        lab_fill(qn_plan_step(b.p), n, n < 4 ? n : 4, 0);
+    qn_step *s = qn_plan_step(b.p);
+    for (size_t i = 0; i < QT_LEN(sizes); i++) {
+        const uint32_t rows = sizes[i][0], n = sizes[i][1];
+        double x[LAB_MAIN], h[LAB_MAIN], want[4][LAB_VOCAB];
+        lab_fill(s, rows, n, 0);
+        for (uint32_t k = 0; k < n; k++) plain_c(b.l, s, qn_step_logit_row(s)[k], x, h, want[k]);
+        plain_c(b.l, s, rows / 2, x, h, want[3]);
         QT_EQ(t, qn_plan_exec(b.p, NULL), QN_OK);
+        size_t ld = 0, ld_h = 0;
+        const float *hidden = qn_plan_tap(b.p, "hidden", NULL, &ld_h);
+        const float *logits = qn_plan_logits(b.p, &ld);
+        near(t, hidden + rows / 2 * ld_h, h, LAB_MAIN);
+        for (uint32_t k = 0; k < n && k < 3; k++) near(t, logits + k * ld, want[k], LAB_VOCAB);
     }
-    lab_fill(qn_plan_step(b.p), 3, 0, 0);
-    QT_EQ(t, qn_plan_exec(b.p, NULL), QN_OK);
+    close_bench(&b);
+}
+
+static void a_step_without_rows_does_nothing(qt *t)
+{
+    bench b = open_bench(t, 2, small, &everything);
     lab_fill(qn_plan_step(b.p), 0, 0, 0);
     QT_EQ(t, qn_plan_exec(b.p, NULL), QN_OK);
+    QT_OK(t, qn_plan_tap(b.p, "hidden", NULL, NULL)[0] == 0.0f);
     close_bench(&b);
 }
 
@@ -422,13 +439,15 @@ static void cancel_here(const void *model, qn_graph *g, const qn_plan_key *key)
     const lab *l = model;
     (void)key;
     const qn_val x = qn_g_embed(g, &l->w[LAB_TABLE], 1.0f);
-    qn_g_tap(g, qn_g_add(g, qn_g_scale(g, x, 2.0f), x), "y");
+    const qn_val y = qn_g_scale(g, x, 2.0f);
+    qn_g_tap(g, qn_g_add(g, y, x), "y");
+    qn_g_tap(g, qn_g_add(g, x, y), "z"); /* in the same phase: no barrier before it */
 }
 
 static void a_cancel_is_seen_at_the_next_barrier(qt *t)
 {
     for (unsigned lanes = 1; lanes <= 3; lanes++) {
-        const qn_plan_key key = {.rows = LAB_ROWS, .taps = 1};
+        const qn_plan_key key = {.rows = LAB_ROWS, .taps = 3};
         bench b = open_bench(t, lanes, cancel_here, &key);
         b.p->kern.scale = cancelling_scale;
         b.p->kern.add = counting_add;
@@ -464,10 +483,10 @@ static void plans_of_two_sizes_run_on_one_device(qt *t)
 
 QT_MAIN(QT(one_lane_computes_what_plain_c_does), QT(two_lanes_compute_what_plain_c_does),
         QT(four_lanes_compute_what_plain_c_does), QT(draws_land_in_their_registers),
-        QT(a_step_may_hold_any_number_of_rows), QT(a_step_beyond_its_capacities_is_refused),
-        QT(the_step_block_has_the_graphs_capacities), QT(a_step_allocates_nothing),
-        QT(every_unit_runs_once), QT(large_products_split_and_small_ones_do_not),
-        QT(one_lane_takes_each_op_whole), QT(lanes_compute_in_the_plain_environment),
-        QT(hooks_run_in_order_between_their_segments), QT(a_hooks_error_ends_the_step),
-        QT(a_cancel_during_a_hook_ends_the_step), QT(a_cancel_is_seen_at_the_next_barrier),
-        QT(plans_of_two_sizes_run_on_one_device))
+        QT(a_step_may_hold_any_number_of_rows), QT(a_step_without_rows_does_nothing),
+        QT(a_step_beyond_its_capacities_is_refused), QT(the_step_block_has_the_graphs_capacities),
+        QT(a_step_allocates_nothing), QT(every_unit_runs_once),
+        QT(large_products_split_and_small_ones_do_not), QT(one_lane_takes_each_op_whole),
+        QT(lanes_compute_in_the_plain_environment), QT(hooks_run_in_order_between_their_segments),
+        QT(a_hooks_error_ends_the_step), QT(a_cancel_during_a_hook_ends_the_step),
+        QT(a_cancel_is_seen_at_the_next_barrier), QT(plans_of_two_sizes_run_on_one_device))

@@ -260,9 +260,37 @@ static void layers_that_share_a_cache_wait_for_each_other(qt *t)
     lab_close(l);
 }
 
+static void draws_first(const void *model, qn_graph *g, const qn_plan_key *key)
+{
+    const lab *l = model;
+    (void)key;
+    const qn_val x = qn_g_logit_rows(g, qn_g_embed(g, &l->w[LAB_TABLE], 1.0f));
+    qn_g_draw(g, qn_g_linear(g, x, &l->w[LAB_HEAD], NULL));
+    qn_g_tap(g, qn_g_embed(g, &l->w[LAB_TABLE], 3.0f), "next");
+}
+
+static void an_embedding_waits_for_a_draw_into_registers(qt *t)
+{
+    qn_device *d = lab_device(t, 1);
+    for (int with = 0; with < 2; with++) {
+        lab *l = lab_open(QN_ACTIVATIONS_F32);
+        if (!with) l->opt.registers = NULL;
+        const qn_plan_key key = {.rows = LAB_ROWS, .logits = 1, .taps = 1};
+        qn_plan *p = lab_plan(t, l, d, draws_first, l, &key);
+        if (p && QT_EQ(t, p->n_ops, 5)) {
+            QT_EQ(t, p->ops[4].kern, QN_K_embed);
+            QT_EQ(t, p->ops[4].barrier, with);
+        }
+        qn_plan_free(p);
+        lab_close(l);
+    }
+    qn_device_close(d);
+}
+
 QT_MAIN(QT(no_live_value_is_overwritten), QT(nor_without_sharing),
         QT(results_alias_inputs_only_as_contracts_allow), QT(kept_values_share_with_nobody),
         QT(barriers_stand_where_needed_and_nowhere_else), QT(barriers_hold_without_sharing_too),
         QT(sharing_saves_memory_and_costs_no_barrier), QT(a_chain_of_elementwise_ops_runs_in_place),
         QT(independent_products_share_a_phase), QT(attention_waits_for_its_own_layer_only),
-        QT(layers_that_share_a_cache_wait_for_each_other))
+        QT(layers_that_share_a_cache_wait_for_each_other),
+        QT(an_embedding_waits_for_a_draw_into_registers))

@@ -110,6 +110,7 @@ static void many_keys_live_side_by_side(qt *t)
         qn_plan *again = NULL;
         QT_EQ(t, qn_plans_get(&again, s.plans, &key, NULL), QN_OK);
         QT_OK(t, again == p[i]);
+        for (uint32_t j = 0; j < i; j++) QT_OK(t, p[i] != p[j]);
     }
     close_scene(&s);
 }
