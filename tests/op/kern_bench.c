@@ -170,10 +170,10 @@ static void bench_rows(const bench *b, uint32_t n)
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define EACH_12(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11)
-#define PEAK(name, target_flags, type, set, lanes)                         \
+#define PEAK(name, target_flags, lanes)                                   \
     __attribute__((target(target_flags))) static double name(size_t turns) \
     {                                                                      \
-        const type x = set(0.999f), y = set(1e-3f);                        \
+        const VECTOR x = SET(0.999f), y = SET(1e-3f);                        \
         float out[16];                                                     \
         volatile float sink = 0;                                           \
         EACH_12(START)                                                     \
@@ -184,19 +184,22 @@ static void bench_rows(const bench *b, uint32_t n)
         return 2.0 * 12 * (lanes) * (double)turns / s;                     \
     }
 #define VECTOR __m512
-#define START(i) VECTOR a##i = x;
+#define START(i) VECTOR a##i = SET(i + 0.5f); /* unlike, or they would become one chain */
 #define TURN(i) a##i = FMA(a##i, x, y);
 #define END(i) STORE(out, a##i), sink = sink + out[0];
+#define SET _mm512_set1_ps
 #define FMA _mm512_fmadd_ps
 #define STORE _mm512_storeu_ps
-PEAK(peak_avx512, "avx512f", __m512, _mm512_set1_ps, 16)
+PEAK(peak_avx512, "avx512f", 16)
 #undef VECTOR
+#undef SET
 #undef FMA
 #undef STORE
 #define VECTOR __m256
+#define SET _mm256_set1_ps
 #define FMA _mm256_fmadd_ps
 #define STORE _mm256_storeu_ps
-PEAK(peak_avx2, "avx2,fma", __m256, _mm256_set1_ps, 8)
+PEAK(peak_avx2, "avx2,fma", 8)
 static double measure_peak(const char *variant)
 {
     double best = 0;

@@ -304,15 +304,22 @@ static inline __m256 sum_step2(__m256 a, __m256 b) /* in each 4: a, a, b, b */
     const __m256 moved = _mm256_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 3, 2));
     return _mm256_add_ps(_mm256_blend_ps(a, b, 0xCC), moved);
 }
-static inline __m256 sum_8(const vf *a)
+static inline __m256 sum_8(vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h)
 {
-    const __m256 x = sum_step2(sum_step4(a[0], a[4]), sum_step4(a[1], a[5]));
-    const __m256 y = sum_step2(sum_step4(a[2], a[6]), sum_step4(a[3], a[7]));
+    const __m256 x = sum_step2(sum_step4(a, e), sum_step4(b, f));
+    const __m256 y = sum_step2(sum_step4(c, g), sum_step4(d, h));
     return _mm256_add_ps(_mm256_shuffle_ps(x, y, _MM_SHUFFLE(2, 0, 2, 0)),
                          _mm256_shuffle_ps(x, y, _MM_SHUFFLE(3, 1, 3, 1)));
 }
-static inline void vf_sum8(float *out, const vf *a) { _mm256_storeu_ps(out, sum_8(a)); }
-static inline vf vf_sum16(const vf *a) { PER_HALF(vf, sum_8(a), sum_8(a + 8)); }
+static inline void vf_sum8(float *out, vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h)
+{
+    _mm256_storeu_ps(out, sum_8(a, b, c, d, e, f, g, h));
+}
+static inline vf vf_sum16(const vf *a)
+{
+    PER_HALF(vf, sum_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]),
+             sum_8(a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]));
+}
 
 static inline float vf_top(vf a)
 {

@@ -152,12 +152,12 @@ static inline vf sum_step2(vf a, vf b) /* in each 4: a, a, b, b */
     const vf moved = _mm512_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 3, 2));
     return _mm512_add_ps(_mm512_mask_blend_ps(0xCCCC, a, b), moved);
 }
-static inline void vf_sum8(float *out, const vf *a)
+static inline void vf_sum8(float *out, vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h)
 {
-    const vf x = sum_step4(sum_step8(a[0], a[4]), sum_step8(a[2], a[6]));
-    const vf y = sum_step4(sum_step8(a[1], a[5]), sum_step8(a[3], a[7]));
-    const vf d = sum_step2(x, y);
-    const vf s = _mm512_add_ps(d, _mm512_permute_ps(d, _MM_SHUFFLE(2, 3, 0, 1)));
+    const vf x = sum_step4(sum_step8(a, e), sum_step8(c, g));
+    const vf y = sum_step4(sum_step8(b, f), sum_step8(d, h));
+    const vf p = sum_step2(x, y);
+    const vf s = _mm512_add_ps(p, _mm512_permute_ps(p, _MM_SHUFFLE(2, 3, 0, 1)));
     _mm256_storeu_si256((__m256i *)(void *)out, _mm512_cvtepi64_epi32(_mm512_castps_si512(s)));
 }
 static inline vf vf_sum16(const vf *a)

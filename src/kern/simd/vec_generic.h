@@ -343,10 +343,11 @@ static inline float vf_sum(vf a)
         for (int i = 0; i < half; i++) a.f[i] = a.f[i] + a.f[i + half];
     return a.f[0];
 }
-/* out[j] = vf_sum(a[j]), eight and sixteen at once. */
-static inline void vf_sum8(float *out, const vf *a)
+/* Eight sums: out[0] = vf_sum(a) and so on; and sixteen. */
+static inline void vf_sum8(float *out, vf a, vf b, vf c, vf d, vf e, vf f, vf g, vf h)
 {
-    for (int j = 0; j < 8; j++) out[j] = vf_sum(a[j]);
+    const vf all[8] = {a, b, c, d, e, f, g, h};
+    for (int j = 0; j < 8; j++) out[j] = vf_sum(all[j]);
 }
 static inline vf vf_sum16(const vf *a)
 {
