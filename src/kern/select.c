@@ -103,8 +103,7 @@ static size_t scratch_attention(const qn_attention_args *a)
 {
     const size_t pad = ((size_t)a->kv.head_dim + 15) / 16 * 16;
     const size_t pairs = (size_t)QN_ATTN_ROWS * (a->n_heads / a->kv.n_kv_heads);
-    return (2 * QN_KV_SPAN * pad + pad + 4 * (QN_KV_SPAN + pad) + pairs * (pad + 2)) *
-           sizeof(float);
+    return (2 * QN_KV_SPAN * pad + 6 * (QN_KV_SPAN + 2 * pad) + pairs * (pad + 2)) * sizeof(float);
 }
 
 /* Bins, then a key and a weight a token; the reference sorts ids. */

@@ -170,15 +170,17 @@ static void bench_rows(const bench *b, uint32_t n)
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define EACH_12(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11)
-#define PEAK(name, target_flags, lanes)                                   \
+#define PEAK(name, target_flags, lanes)                                    \
     __attribute__((target(target_flags))) static double name(size_t turns) \
     {                                                                      \
-        const VECTOR x = SET(0.999f), y = SET(1e-3f);                        \
+        const VECTOR x = SET(0.999f), y = SET(1e-3f);                      \
         float out[16];                                                     \
         volatile float sink = 0;                                           \
         EACH_12(START)                                                     \
         const double t = now();                                            \
-        for (size_t k = 0; k < turns; k++) { EACH_12(TURN) }               \
+        for (size_t k = 0; k < turns; k++) {                               \
+            EACH_12(TURN)                                                  \
+        }                                                                  \
         const double s = now() - t;                                        \
         EACH_12(END)                                                       \
         return 2.0 * 12 * (lanes) * (double)turns / s;                     \

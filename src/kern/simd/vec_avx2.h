@@ -72,6 +72,14 @@ static inline vm vm_first(size_t n)
     PER_HALF(vm, _mm256_castsi256_ps(_mm256_cmpgt_epi32(k, i.lo)),
              _mm256_castsi256_ps(_mm256_cmpgt_epi32(k, i.hi)));
 }
+static inline vm vm_from_bits(uint32_t bits)
+{
+    const __m256i b = _mm256_set1_epi32((int)bits), one = _mm256_set1_epi32(1);
+    const vi i = vi_iota();
+    const __m256i lo = _mm256_sllv_epi32(one, i.lo), hi = _mm256_sllv_epi32(one, i.hi);
+    PER_HALF(vm, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(b, lo), lo)),
+             _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(b, hi), hi)));
+}
 static inline vm vm_and(vm a, vm b)
 {
     PER_HALF(vm, _mm256_and_ps(a.lo, b.lo), _mm256_and_ps(a.hi, b.hi));

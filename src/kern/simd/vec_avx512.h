@@ -27,6 +27,7 @@ static inline float vf_bits_f32(uint32_t u)
 }
 
 static inline vm vm_first(size_t n) { return (vm)(n >= VF_LEN ? 0xFFFFu : (1u << n) - 1); }
+static inline vm vm_from_bits(uint32_t bits) { return (vm)bits; }
 static inline vm vm_and(vm a, vm b) { return (vm)(a & b); }
 static inline vm vm_or(vm a, vm b) { return (vm)(a | b); }
 static inline vm vm_not(vm a) { return (vm)(a ^ 0xFFFFu); }

@@ -129,6 +129,7 @@ VF_TEST(vf_ge, >=)
 VF_TEST(vf_eq, ==)
 
 static inline vm vm_first(size_t n) { return (vm){n >= VF_LEN ? 0xFFFFu : (1u << n) - 1}; }
+static inline vm vm_from_bits(uint32_t bits) { return (vm){bits}; }
 static inline vm vm_and(vm a, vm b) { return (vm){a.bits & b.bits}; }
 static inline vm vm_or(vm a, vm b) { return (vm){a.bits | b.bits}; }
 static inline vm vm_not(vm a) { return (vm){a.bits ^ 0xFFFFu}; }
