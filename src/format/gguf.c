@@ -282,10 +282,12 @@ static qn_code read_directory(qn_gguf *g, gguf_part *p, gguf_cursor *c, qn_err *
 
 static qn_code index_names(qn_gguf *g, qn_err *err)
 {
-    QN_TRY(qn_names_init(&g->tensors, g->n_tensors, err));
+    const char *path = qn_show_path(g->parts[0].path);
+    const qn_code rc = qn_names_init(&g->tensors, g->n_tensors, err);
+    if (rc != QN_OK) return qn_wrap(err, rc, "%s", path);
     for (size_t i = 0; i < g->n_tensors; i++)
         if (qn_names_put(&g->tensors, i, g, tensor_name) != SIZE_MAX)
-            return qn_fail(err, QN_E_FORMAT, "tensor '%s' occurs twice",
+            return qn_fail(err, QN_E_FORMAT, "%s: tensor '%s' occurs twice", path,
                            qn_show(tensor_name(g, i)).text);
     return QN_OK;
 }
@@ -414,11 +416,7 @@ qn_code qn_gguf_open(qn_gguf **out, const char *path, qn_err *err)
         }
         QN_TRY_OUT(open_all_parts(g, each, err));
     }
-    rc = index_names(g, err);
-    if (rc != QN_OK) {
-        (void)qn_wrap(err, rc, "%s", qn_show_path(path));
-        goto out;
-    }
+    QN_TRY_OUT(index_names(g, err));
     *out = g; /* ownership moves to the caller; out: sees NULL */
     g = NULL;
 out:
