@@ -2,8 +2,9 @@
 /* unicode.h - what a code point is and how texts normalise; the library behind it is named in
  * unicode.c only.
  *
- * Categories are those of Unicode 17.0: the library's own tables plus the code points assigned since
- * (unicode_new.inc), because the tokenizers we must equal classify by 17.0.
+ * Categories are those of Unicode 16.0: the library's own tables plus the code points assigned since
+ * (unicode_new.inc), because the tokenizers we must equal classify by 16.0. They normalise by an older
+ * Unicode; what came later is left alone here as there.
  *
  * Thread: any; no state.
  */
@@ -44,13 +45,29 @@ typedef enum qn_ucat { /* general categories; the letters are Unicode's */
                        QN_UCAT_CO
 } qn_ucat;
 
+typedef struct qn_category_range { /* first..last, both included */
+    uint32_t first, last;
+    qn_ucat category;
+} qn_category_range;
+
+typedef struct qn_script_range {
+    uint32_t first, last;
+    const char *script; /* Unicode's long name */
+} qn_script_range;
+
+/* What was assigned after Unicode 14.0, ascending: pattern libraries of that age need it spelled out.
+ * Borrowed for ever. */
+const qn_category_range *qn_unicode_new_categories(size_t *n);
+const qn_script_range *qn_unicode_new_scripts(size_t *n);
+
 /* Any value; beyond U+10FFFF is CN. */
 qn_ucat qn_unicode_category(uint32_t c);
-bool qn_unicode_is_number(uint32_t c); /* Nd, Nl, No */
-bool qn_unicode_is_punct(uint32_t c);  /* P* */
+bool qn_unicode_is_number(uint32_t c); /* Nd, Nl, No, and the few digits of 17.0 */
+bool qn_unicode_is_punct(uint32_t c);  /* ASCII's and P*, of the age that tokenizers test by */
 bool qn_unicode_is_mark(uint32_t c);   /* M* */
 bool qn_unicode_is_space(uint32_t c);  /* White_Space */
-bool qn_unicode_is_word(uint32_t c);   /* letters, marks, decimal digits, connectors, joiners */
+bool qn_unicode_is_word(
+    uint32_t c); /* letters, marks, digits, connectors, joiners, circled letters */
 
 typedef enum qn_unorm { QN_UNORM_NFC, QN_UNORM_NFD, QN_UNORM_NFKC, QN_UNORM_NFKD } qn_unorm;
 
