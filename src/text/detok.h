@@ -37,11 +37,11 @@ void qn_detok_free(qn_detok *d); /* NULL is fine */
 
 /* The text that `id` completes: valid UTF-8, maybe empty, borrowed until the next call on d. Ids
  * outside the vocabulary give nothing. */
-qn_piece qn_detok_push(qn_detok *d, uint32_t id);
+qn_str qn_detok_push(qn_detok *d, uint32_t id);
 /* The rest at the end of the stream: an incomplete sequence becomes U+FFFD; a withheld lone space is
  * given unless `stopped` (the model ended by itself, so the space belonged to what never came). The
  * detokeniser is then as new. */
-qn_piece qn_detok_flush(qn_detok *d, bool stopped);
+qn_str qn_detok_flush(qn_detok *d, bool stopped);
 /* Bytes now held back, 0 when all was given. */
 size_t qn_detok_held(const qn_detok *d);
 

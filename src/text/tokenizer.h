@@ -14,7 +14,7 @@
  */
 #ifndef QN_TEXT_TOKENIZER_H
 #define QN_TEXT_TOKENIZER_H
-#include "base/status.h"
+#include "base/str.h"
 
 typedef struct qn_tokenizer qn_tokenizer;
 
@@ -40,11 +40,6 @@ typedef enum qn_token_kind { /* the numbers are GGUF's tokenizer.ggml.token_type
                              QN_TOKEN_BYTE = 6    /* "<0x41>" */
 } qn_token_kind;
 
-typedef struct qn_piece { /* bytes, not NUL-terminated */
-    const char *text;
-    size_t n;
-} qn_piece;
-
 typedef enum qn_tri {
     QN_UNSET = -1,
     QN_NO = 0,
@@ -54,13 +49,13 @@ typedef enum qn_tri {
 /* What a GGUF file says, as it says it; arrays and texts are borrowed during the call only. Start
  * from QN_TOKENIZER_PARTS_INIT, so that an absent key means "absent". */
 typedef struct qn_tokenizer_parts {
-    qn_piece model;         /* tokenizer.ggml.model: "gpt2" or "llama" */
-    qn_piece pre;           /* tokenizer.ggml.pre; empty means "default" */
-    const qn_piece *tokens; /* [n_tokens] */
+    qn_str model;         /* tokenizer.ggml.model: "gpt2" or "llama" */
+    qn_str pre;           /* tokenizer.ggml.pre; empty means "default" */
+    const qn_str *tokens; /* [n_tokens] */
     size_t n_tokens;
-    const int32_t *types;   /* [n_tokens] qn_token_kind, or NULL: all normal */
-    const float *scores;    /* [n_tokens], needed by "llama" */
-    const qn_piece *merges; /* [n_merges] "left right", needed by "gpt2" */
+    const int32_t *types; /* [n_tokens] qn_token_kind, or NULL: all normal */
+    const float *scores;  /* [n_tokens], needed by "llama" */
+    const qn_str *merges; /* [n_merges] "left right", needed by "gpt2" */
     size_t n_merges;
     uint32_t bos, eos, unk, pad, eot, eom; /* QN_TOKEN_NONE where absent */
     qn_tri add_bos, add_eos, add_space_prefix;
@@ -110,7 +105,7 @@ uint32_t qn_tokenizer_size(const qn_tokenizer *t);
 qn_vocab_kind qn_tokenizer_kind(const qn_tokenizer *t);
 /* The token as the vocabulary spells it ("Ġthe", "▁the", "<0x0A>"); {NULL, 0} for holes and beyond.
  * Borrowed. */
-qn_piece qn_token_text(const qn_tokenizer *t, uint32_t id);
+qn_str qn_token_text(const qn_tokenizer *t, uint32_t id);
 qn_token_kind qn_token_kind_of(const qn_tokenizer *t, uint32_t id); /* holes: UNUSED */
 /* The id with exactly this spelling, or QN_TOKEN_NONE. */
 uint32_t qn_token_id(const qn_tokenizer *t, const char *text, size_t n);
