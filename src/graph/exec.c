@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "graph/plan_int.h"
 
-enum { TILES_A_LANE = 4, OUTPUTS_A_STEP = 8 /* products go over outputs in such strips */ };
+enum { TILES_A_LANE = 4, OUTPUTS_A_STEP = 16 /* products pack outputs in such strips */ };
 
 static uint32_t at_most(uint64_t n, uint32_t limit) { return n < limit ? (uint32_t)n : limit; }
 
