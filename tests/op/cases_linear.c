@@ -15,8 +15,9 @@ static void visit_linear(op_visit *visit, void *ctx, qn_fmt fmt, product p)
 {
     const qn_matrix w = op_matrix(fmt, p.outs, p.cols);
     const size_t ld = p.outs + p.cols % 3, ld_x = p.cols + p.outs % 3;
+    const size_t ld_add = p.alias ? ld : ld + 5;
     float *y = op_fill(p.n * ld, OP_PAD);
-    float *add = op_rand(p.n * ld);
+    float *add = op_rand(p.n * ld_add);
     if (p.alias)
         for (uint32_t r = 0; r < p.n; r++) memcpy(y + r * ld, add + r * ld, p.outs * sizeof *y);
     const qn_linear_args args = {
@@ -29,7 +30,7 @@ static void visit_linear(op_visit *visit, void *ctx, qn_fmt fmt, product p)
         p.alias ? y
         : p.add ? add
                 : NULL,
-        ld,
+        ld_add,
         &p.n,
     };
     op_case c = {
@@ -100,7 +101,8 @@ static void visit_i8(op_visit *visit, void *ctx, qn_fmt fmt, product p)
     for (size_t i = 0; i < p.n * p.cols && p.bias; i++)
         q[i] = i & 1 ? 127 : -127; /* the extremes */
     for (size_t i = 0; i < p.n * p.cols && p.bias; i += 16) sums[i / 16] = 0;
-    float *y = op_fill(p.n * ld, OP_PAD), *add = op_rand(p.n * ld);
+    const size_t ld_add = p.alias ? ld : ld + 5;
+    float *y = op_fill(p.n * ld, OP_PAD), *add = op_rand(p.n * ld_add);
     if (p.alias)
         for (uint32_t r = 0; r < p.n; r++) memcpy(y + r * ld, add + r * ld, p.outs * sizeof *y);
     const qn_linear_i8_args args = {y,
@@ -116,7 +118,7 @@ static void visit_i8(op_visit *visit, void *ctx, qn_fmt fmt, product p)
                                     p.alias ? y
                                     : p.add ? add
                                             : NULL,
-                                    ld,
+                                    ld_add,
                                     &p.n};
     op_case c = {
         .id = QN_K_linear_i8, .args = &args, .out = y, .out_bytes = p.n * ld * 4, .tol = 1e-5};
