@@ -164,26 +164,25 @@ static qn_code next_tensor(gguf_cursor *c, qn_gguf_tensor *t, qn_err *err)
     if (!gguf_text(c, &t->name) || t->name.n == 0 || t->name.n > MAX_NAME)
         return qn_fail(err, QN_E_FORMAT, "name has %zu bytes (%zu remain), expected 1 to %d",
                        t->name.n, gguf_left(c), MAX_NAME);
-    const qn_shown name = qn_show(t->name);
     if (!gguf_u32(c, &t->n_dims) || t->n_dims > 4)
         return qn_fail(err, QN_E_FORMAT, "'%s' has %u dims (%zu bytes remain), expected 0 to 4",
-                       name.text, t->n_dims, gguf_left(c));
+                       qn_show(t->name).text, t->n_dims, gguf_left(c));
     bool whole = true;
     for (uint32_t d = 0; d < t->n_dims; d++) whole = whole && gguf_u64(c, &t->dims[d]);
     if (!whole || !gguf_u32(c, &t->type) || !gguf_u64(c, &t->offset))
-        return qn_fail(err, QN_E_FORMAT, "'%s' cut short, %zu bytes remain", name.text,
+        return qn_fail(err, QN_E_FORMAT, "'%s' cut short, %zu bytes remain", qn_show(t->name).text,
                        gguf_left(c));
     const size_t type = type_index(t->type);
     if (type == SIZE_MAX)
         return qn_fail(err, QN_E_UNSUPPORTED, "'%s' has type %u, which GGUF does not name",
-                       name.text, t->type);
+                       qn_show(t->name).text, t->type);
     t->type_name = types[type].name;
     t->fmt = types[type].fmt;
     if (!tensor_bytes(t, type))
         return qn_fail(err, QN_E_FORMAT,
                        "'%s' is %llu x %llu x %llu x %llu of %s: not whole blocks of %u, or beyond "
                        "2^64",
-                       name.text, (ull)t->dims[0], (ull)t->dims[1], (ull)t->dims[2],
+                       qn_show(t->name).text, (ull)t->dims[0], (ull)t->dims[1], (ull)t->dims[2],
                        (ull)t->dims[3], t->type_name, types[type].block);
     return QN_OK;
 }
@@ -205,17 +204,9 @@ static qn_str tensor_name(const void *ctx, size_t i)
     return t.name;
 }
 
-typedef struct part_tensors { /* for the sort of one part's tensors */
-    const qn_gguf *g;
-    size_t first;
-} part_tensors;
-
-static qn_range tensor_range(const void *ctx, size_t i)
+static qn_range offset_range(const void *ctx, size_t i)
 {
-    const part_tensors *pt = ctx;
-    qn_gguf_tensor t;
-    read_entry(pt->g, pt->first + i, &t);
-    return (qn_range){t.offset, t.bytes};
+    return (qn_range){((const uint64_t *)ctx)[i], 0};
 }
 
 static qn_code check_place(const gguf_part *p, const qn_gguf_tensor *t, qn_err *err)
@@ -231,16 +222,23 @@ static qn_code check_place(const gguf_part *p, const qn_gguf_tensor *t, qn_err *
     return QN_OK;
 }
 
-/* Places, overlaps and names of the tensors that read_directory has just indexed. */
-static qn_code check_tensors(qn_gguf *g, const gguf_part *p, size_t first, qn_err *err)
+/* Places and overlaps of the tensors that read_directory has just indexed. */
+static qn_code check_tensors(const qn_gguf *g, const gguf_part *p, size_t first, qn_err *err)
 {
-    const part_tensors pt = {g, first};
     const size_t n = g->n_tensors - first;
     qn_code rc = QN_OK;
     qn_gguf_tensor t, last = {.bytes = 0};
+    uint64_t *offsets = qn_calloc(n, sizeof *offsets); /* a sort looks at each some forty times */
     uint32_t *order = qn_calloc(n, sizeof *order);
-    if (!order) return qn_fail(err, QN_E_NOMEM, "order of %zu tensors", n);
-    qn_ranges_sort(order, n, &pt, tensor_range);
+    if (!offsets || !order) {
+        rc = qn_fail(err, QN_E_NOMEM, "order of %zu tensors", n);
+        goto out;
+    }
+    for (size_t i = 0; i < n; i++) {
+        read_entry(g, first + i, &t);
+        offsets[i] = t.offset;
+    }
+    qn_ranges_sort(order, n, offsets, offset_range);
     for (size_t i = 0; i < n; i++) {
         read_entry(g, first + order[i], &t);
         QN_TRY_OUT(check_place(p, &t, err));
@@ -254,6 +252,7 @@ static qn_code check_tensors(qn_gguf *g, const gguf_part *p, size_t first, qn_er
         last = t;
     }
 out:
+    qn_free(offsets);
     qn_free(order);
     return rc;
 }
