@@ -7,8 +7,9 @@
  * its own that allocates one index entry a tensor; a general document would cost many times the
  * file's size. What the scanner accepts, the JSON library accepts too (fuzzed).
  *
- * Alignment: the format promises none. A tensor whose data is not aligned to its element size is
- * listed, and refused when a matrix of it is asked for; files written by the usual tools never are.
+ * Alignment: the format promises none, and MLX writes headers of any length. A tensor whose data is
+ * not aligned to its element size is listed, and refused when a matrix of it is asked for, unless
+ * the caller takes it as it lies (qn_st_module_anywhere).
  *
  * Source: the safetensors format description published with the reference implementation.
  * Owner:  the handle owns mappings and names; every view is borrowed until close.
@@ -82,5 +83,11 @@ qn_code qn_st_matrix(qn_matrix *out, const qn_st *s, const char *name, qn_err *e
  * bits disagree; UNSUPPORTED for bits and groups that affine does not have. */
 qn_code qn_st_module(qn_matrix *out, const qn_st *s, const char *path, uint32_t bits,
                      uint32_t group, uint32_t cols, qn_err *err);
+
+/* The same for tensors wherever they lie: a plane that is not aligned to its elements is given as it
+ * lies, and must be copied before anything computes with it. MLX writes such files. */
+qn_code qn_st_matrix_anywhere(qn_matrix *out, const qn_st *s, const char *name, qn_err *err);
+qn_code qn_st_module_anywhere(qn_matrix *out, const qn_st *s, const char *path, uint32_t bits,
+                              uint32_t group, uint32_t cols, qn_err *err);
 
 #endif

@@ -26,7 +26,8 @@ static uint64_t last_dim(const qn_st_tensor *t)
     return t->n_dims > 0 ? t->dims[t->n_dims - 1] : 1;
 }
 
-qn_code qn_st_matrix(qn_matrix *out, const qn_st *s, const char *name, qn_err *err)
+static qn_code find_matrix(qn_matrix *out, const qn_st *s, const char *name, bool anywhere,
+                           qn_err *err)
 {
     qn_st_tensor t;
     qn_code rc = QN_OK;
@@ -38,7 +39,7 @@ qn_code qn_st_matrix(qn_matrix *out, const qn_st *s, const char *name, qn_err *e
                      name, qn_st_dtype_name(t.dtype));
         goto out;
     }
-    QN_TRY_OUT(check_aligned(&t, err));
+    if (!anywhere) QN_TRY_OUT(check_aligned(&t, err));
     const uint64_t cols = last_dim(&t);
     rc = qn_plain_matrix(out, t.fmt, cols != 0 ? t.elements / cols : 0, cols, t.data, err);
     if (rc != QN_OK) (void)qn_wrap(err, rc, "tensor '%s'", name);
@@ -55,7 +56,7 @@ static bool same_dims(const qn_st_tensor *a, const qn_st_tensor *b, uint32_t n)
     return a->n_dims == b->n_dims && memcmp(a->dims, b->dims, n * sizeof a->dims[0]) == 0;
 }
 
-static qn_code check_triple(const triple *t, qn_err *err)
+static qn_code check_triple(const triple *t, bool anywhere, qn_err *err)
 {
     if (t->weight.dtype != QN_ST_U32)
         return qn_fail(err, QN_E_FORMAT, "weight has dtype %s, expected U32 beside scales",
@@ -70,6 +71,7 @@ static qn_code check_triple(const triple *t, qn_err *err)
         return qn_fail(
             err, QN_E_FORMAT, "weight has %u dims and %llu rows, scales have %u dims and %llu rows",
             t->weight.n_dims, (ull)t->weight.dims[0], t->scales.n_dims, (ull)t->scales.dims[0]);
+    if (anywhere) return QN_OK;
     QN_TRY(check_aligned(&t->weight, err));
     QN_TRY(check_aligned(&t->scales, err));
     return check_aligned(&t->biases, err);
@@ -100,9 +102,9 @@ static qn_code infer(uint64_t *bits, uint64_t *group, uint64_t *cols, uint64_t w
 }
 
 static qn_code affine_matrix(qn_matrix *out, const triple *t, uint64_t bits, uint64_t group,
-                             uint64_t cols, qn_err *err)
+                             uint64_t cols, bool anywhere, qn_err *err)
 {
-    QN_TRY(check_triple(t, err));
+    QN_TRY(check_triple(t, anywhere, err));
     const uint64_t words = last_dim(&t->weight), groups = last_dim(&t->scales);
     if (t->weight.elements == 0 || groups == 0) return qn_fail(err, QN_E_FORMAT, "weight is empty");
     const uint64_t rows = t->weight.elements / words;
@@ -130,8 +132,8 @@ static qn_code affine_matrix(qn_matrix *out, const triple *t, uint64_t bits, uin
     return QN_OK;
 }
 
-qn_code qn_st_module(qn_matrix *out, const qn_st *s, const char *path, uint32_t bits,
-                     uint32_t group, uint32_t cols, qn_err *err)
+static qn_code find_module(qn_matrix *out, const qn_st *s, const char *path, uint32_t bits,
+                           uint32_t group, uint32_t cols, bool anywhere, qn_err *err)
 {
     char weight[1100], scales[1100], biases[1100];
     triple t;
@@ -140,7 +142,7 @@ qn_code qn_st_module(qn_matrix *out, const qn_st *s, const char *path, uint32_t 
     (void)snprintf(weight, sizeof weight, "%s.weight", path);
     (void)snprintf(scales, sizeof scales, "%s.scales", path);
     (void)snprintf(biases, sizeof biases, "%s.biases", path);
-    if (!qn_st_find(s, scales, &t.scales)) return qn_st_matrix(out, s, weight, err);
+    if (!qn_st_find(s, scales, &t.scales)) return find_matrix(out, s, weight, anywhere, err);
     const char *file = qn_show_path(qn_st_shard_path(s, t.scales.shard));
     if (!qn_st_find(s, weight, &t.weight))
         return qn_fail(err, QN_E_NOTFOUND, "%s: '%s' without its weight", file, scales);
@@ -150,6 +152,28 @@ qn_code qn_st_module(qn_matrix *out, const qn_st *s, const char *path, uint32_t 
                            scales, qn_st_dtype_name(t.scales.dtype));
         return qn_fail(err, QN_E_NOTFOUND, "%s: '%s' without its biases", file, scales);
     }
-    const qn_code rc = affine_matrix(out, &t, bits, group, cols, err);
+    const qn_code rc = affine_matrix(out, &t, bits, group, cols, anywhere, err);
     return rc == QN_OK ? rc : qn_wrap(err, rc, "%s: module '%s'", file, path);
+}
+
+qn_code qn_st_matrix(qn_matrix *out, const qn_st *s, const char *name, qn_err *err)
+{
+    return find_matrix(out, s, name, false, err);
+}
+
+qn_code qn_st_module(qn_matrix *out, const qn_st *s, const char *path, uint32_t bits,
+                     uint32_t group, uint32_t cols, qn_err *err)
+{
+    return find_module(out, s, path, bits, group, cols, false, err);
+}
+
+qn_code qn_st_matrix_anywhere(qn_matrix *out, const qn_st *s, const char *name, qn_err *err)
+{
+    return find_matrix(out, s, name, true, err);
+}
+
+qn_code qn_st_module_anywhere(qn_matrix *out, const qn_st *s, const char *path, uint32_t bits,
+                              uint32_t group, uint32_t cols, qn_err *err)
+{
+    return find_module(out, s, path, bits, group, cols, true, err);
 }

@@ -173,6 +173,7 @@ static void misaligned_tensors_are_listed_but_give_no_matrix(qt *t)
     QT_EQ(t, qn_st_matrix(&m, s, "v", &err), QN_E_FORMAT);
     QT_OK(t, strstr(err.msg, "'v': data at byte ") && strstr(err.msg, "expected a multiple of 4"));
     QT_OK(t, qn_st_find(s, "w", &x) && qn_st_matrix(&m, s, "w", &err) == QN_E_FORMAT);
+    QT_OK(t, qn_st_matrix_anywhere(&m, s, "v", &err) == QN_OK && (uintptr_t)m.data % 4 == 1);
     qn_st_close(s);
     free(b);
 }
