@@ -24,4 +24,7 @@ struct qn_model {
     char (*tap_names)[16]; /* [n_layers]: "layer.0" ... */
 };
 
+/* A model without tokenizer, digest and image: settings and tensors read and audited. For inspect. */
+qn_code qn_model_open_bare(qn_model **out, const char *path, qn_err *err);
+
 #endif

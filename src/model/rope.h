@@ -34,8 +34,9 @@ typedef struct qn_rope_spec {
     float theta;
     uint32_t dims; /* rotated per head: pairs are dims / 2 */
     float factor, low, high, beta_fast, beta_slow;
-    float magnitude;   /* of yarn and longrope where the file names it; 0: computed */
-    uint32_t original; /* positions before stretching */
+    float magnitude; /* of yarn and longrope where the file names it; 0: computed */
+    float mscale, mscale_all, magnify; /* what it is computed from (yarn); a factor on top (GGUF) */
+    uint32_t original;                 /* positions before stretching */
     uint32_t context;
     uint32_t n_factors; /* divisors per pair: longrope's list, or the rope_freqs tensor */
     float factors[QN_ROPE_MAX_PAIRS];

@@ -23,10 +23,9 @@ typedef struct qn_source {
     qn_json *config;    /* config.json, an object */
     qn_json *generate;  /* generation_config.json, or NULL */
     qn_json *tokenizer; /* tokenizer_config.json, or NULL */
-    char *tokenizer_text;
-    size_t tokenizer_text_n;
+
     char *path, *dir; /* as opened; where the files beside it lie */
-    qn_str type;      /* general.architecture or model_type */
+    qn_str type;      /* general.architecture or model_type; empty where the files name none */
 } qn_source;
 
 /* path: a GGUF file (any part), a .safetensors file or index with config.json beside it, or a

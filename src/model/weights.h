@@ -2,8 +2,9 @@
 /* weights.h - the weight map: which tensor goes to which slot, and the audit that nothing is missing
  * and nothing left over.
  *
- * Matrices are views of the mapped file. Vectors (gains, biases) are views too where they are float32
- * already, else widened into memory of ours.
+ * Matrices are views of the mapped file, unless they lie there misaligned (safetensors promise
+ * nothing, MLX writes such files): those are copied. Vectors (gains, biases) are views too where they
+ * are float32 already, else widened into memory of ours.
  *
  * Owner:  the model. Thread: immutable once loaded.
  */
@@ -29,8 +30,10 @@ typedef struct qn_weights {
     qn_top_weights top;
     qn_layer_weights *layers; /* [n_layers] */
     uint32_t n_layers;
-    size_t bytes; /* of all tensors in use, as stored */
-    qn_arena own; /* widened vectors */
+    size_t bytes;    /* of all tensors in use, as stored */
+    qn_arena own;    /* widened vectors */
+    uint8_t *copies; /* misaligned planes, n_copies bytes of pages; NULL: none */
+    size_t n_copies;
 } qn_weights;
 
 typedef enum qn_dim { /* sizes a slot's shape is made of */
@@ -74,6 +77,8 @@ typedef struct qn_weight_map {
 qn_code qn_weights_load(qn_weights *w, const qn_source *s, const qn_weight_map *map,
                         const qn_model_desc *d, qn_err *err);
 void qn_weights_fini(qn_weights *w);
+/* Lets go of the copies: nothing points into them any more (an image holds them). */
+void qn_weights_drop_copies(qn_weights *w);
 
 /* Every matrix in use, for images: *it starts at 0; NULL at the end. Order never changes. */
 qn_matrix *qn_weights_next(qn_weights *w, size_t *it);
