@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(
-  gcc libc6-dev make cmake ninja-build pkg-config             # the build
+  gcc g++ libc6-dev make cmake ninja-build pkg-config         # the build; C++ for one test
   libjansson-dev libpcre2-dev libutf8proc-dev libxxhash-dev   # behind src/dep
   libssl-dev                                                  # SHA-256 of model files
   libcmocka-dev                                               # tests/qt.c

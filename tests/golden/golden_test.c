@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* golden_test.c - every tiny model against its oracle: logits within 1e-4 of the largest, at every
+ * position, and packed weights beside mapped ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forward.h"
+#include "golden.h"
+
+#define TOLERANCE 1e-4
+
+static qn_model *open_model(qt *t, const char *path, const char *image_dir)
+{
+    qn_model *m = NULL;
+    qn_err err = {0};
+    const qn_model_options opt = {.image_dir = image_dir};
+    QT_OKF(t, qn_model_open(&m, path, &opt, &err) == QN_OK, "%s", err.msg);
+    return m;
+}
+
+static void check_plan(qt *t, const char *name)
+{
+    golden g;
+    qn_model *m = NULL;
+    if (golden_open(t, &g, name) && (m = open_model(t, g.model, NULL)) != NULL &&
+        QT_EQ(t, qn_model_get_desc(m)->vocab, g.vocab)) {
+        float *ours = forward_logits(t, m, g.tokens, g.n_tokens, (forward_how){.kv = QN_KV_F32});
+        if (ours) {
+            const double off = golden_distance(ours, g.logits, (size_t)g.n_tokens * g.vocab);
+            QT_OKF(t, off <= TOLERANCE,
+                   "%s: off by %.3g, expected at most %g (float32 itself: %.3g)", name, off,
+                   TOLERANCE, g.noise);
+        }
+        qt_release(1, ours);
+    }
+    qn_model_unref(m);
+    golden_close(&g);
+}
+
+/* -- packed images ----------------------------------------------------------------------------- */
+
+/* The packed layout holds the same weights: not a bit of the logits moves. */
+static void check_image(qt *t, const char *name)
+{
+    golden g;
+    if (golden_open(t, &g, name)) {
+        qn_model *mapped = open_model(t, g.model, NULL), *packed = open_model(t, g.model, qt_tmp());
+        if (mapped && packed) {
+            const forward_how how = {.kv = QN_KV_F16};
+            const uint32_t n = 16;
+            float *a = forward_logits(t, mapped, g.tokens, n, how);
+            float *b = forward_logits(t, packed, g.tokens, n, how);
+            if (a && b) qt_same(t, b, a, (size_t)n * g.vocab);
+            qt_release(2, a, b);
+        }
+        qn_model_unref(mapped);
+        qn_model_unref(packed);
+    }
+    golden_close(&g);
+}
+
+#define X(id, name)                                                         \
+    static void id##_plan_equals_the_oracle(qt *t) { check_plan(t, name); } \
+    static void id##_packed_weights_change_no_bit(qt *t) { check_image(t, name); }
+#include "llama.def"
+#undef X
+
+static void no_golden_is_left_out(qt *t)
+{
+    static const char *const listed[] = {
+#define X(id, name) name,
+#include "llama.def"
+#undef X
+    };
+    qn_json *root = golden_json(t, GOLDEN_ROOT "/index.json");
+    const qn_json *models = qn_json_get(root, "models");
+    QT_EQ(t, qn_json_len(models), QT_LEN(listed));
+    for (size_t i = 0; i < qn_json_len(models); i++) {
+        size_t n = 0, k = 0;
+        const char *name = qn_json_str(qn_json_at(models, i), &n);
+        while (name && k < QT_LEN(listed) && strcmp(listed[k], name) != 0) k++;
+        QT_OKF(t, k < QT_LEN(listed), "%s is not in llama.def", name ? name : "?");
+    }
+    qn_json_free(root);
+}
+
+static const qt_case cases[] = {
+#define X(id, name) QT(id##_plan_equals_the_oracle), QT(id##_packed_weights_change_no_bit),
+#include "llama.def"
+#undef X
+    QT(no_golden_is_left_out),
+};
+
+int main(int argc, char **argv) { return qt_run(cases, QT_LEN(cases), argc, argv); }
