@@ -61,20 +61,22 @@ static void tell(const bench *b, const char *what, double s, double flop, double
 static void bench_linear(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, uint32_t cols)
 {
     char what[96];
+    snprintf(what, sizeof what, "linear %s rows %u [%u, %u]", qn_format_get(fmt)->name, n, outs,
+             cols);
+    if (!wanted(b, what)) return;
     const qn_matrix w = op_matrix(fmt, outs, cols);
     const qn_linear_args a = {
         op_fill((size_t)n * outs, 0), outs, op_rand((size_t)n * cols), cols, &w, NULL, NULL, 0, &n};
-    snprintf(what, sizeof what, "linear %s rows %u [%u, %u]", qn_format_get(fmt)->name, n, outs,
-             cols);
-    if (wanted(b, what))
-        tell(b, what, best_of(b, QN_K_linear, &a), 2.0 * n * outs * cols,
-             (double)w.ld_bytes * outs);
+    tell(b, what, best_of(b, QN_K_linear, &a), 2.0 * n * outs * cols, (double)w.ld_bytes * outs);
     op_end();
 }
 
 static void bench_i8(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, uint32_t cols)
 {
     char what[96];
+    snprintf(what, sizeof what, "linear_i8 %s rows %u [%u, %u]", qn_format_get(fmt)->name, n, outs,
+             cols);
+    if (!wanted(b, what)) return;
     const uint32_t block = qn_format_get(fmt)->order == QN_ORDER_BLOCK256 ? 256 : 32;
     const qn_matrix w = op_matrix(fmt, outs, cols);
     const qn_linear_i8_args a = {op_fill((size_t)n * outs, 0),
@@ -90,11 +92,7 @@ static void bench_i8(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, uint
                                  NULL,
                                  0,
                                  &n};
-    snprintf(what, sizeof what, "linear_i8 %s rows %u [%u, %u]", qn_format_get(fmt)->name, n, outs,
-             cols);
-    if (wanted(b, what))
-        tell(b, what, best_of(b, QN_K_linear_i8, &a), 2.0 * n * outs * cols,
-             (double)w.ld_bytes * outs);
+    tell(b, what, best_of(b, QN_K_linear_i8, &a), 2.0 * n * outs * cols, (double)w.ld_bytes * outs);
     op_end();
 }
 

@@ -211,15 +211,19 @@ static inline vi vf_round(vf a)
     PER_HALF(vi, _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi));
 }
 
-static inline __m256 lookup_8(vf table, __m256i index)
+/* Weights of 4-bit codes: a table look-up costs six instructions here, so they are computed. */
+typedef struct vf_q4 {
+    vf d, m;
+} vf_q4;
+static inline vf_q4 vf_q4_sym(vf d) { return (vf_q4){d, d}; }
+static inline vf_q4 vf_q4_min(vf d, vf m) { return (vf_q4){d, m}; }
+static inline vf vf_q4_sym_at(vf_q4 t, vi q)
 {
-    const __m256 low = _mm256_permutevar8x32_ps(table.lo, index);
-    const __m256 high = _mm256_permutevar8x32_ps(table.hi, index);
-    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
+    return vf_mul(t.d, vf_from_vi(vi_sub(vi_and(q, vi_set(15)), vi_set(8))));
 }
-static inline vf vf_lookup(vf table, vi index)
+static inline vf vf_q4_min_at(vf_q4 t, vi q)
 {
-    PER_HALF(vf, lookup_8(table, index.lo), lookup_8(table, index.hi));
+    return vf_fma(t.d, vf_from_vi(vi_and(q, vi_set(15))), t.m);
 }
 static inline vi vi_load_u8(const uint8_t *p)
 {

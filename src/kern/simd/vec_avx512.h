@@ -181,6 +181,19 @@ static inline float vf_top(vf a)
 }
 static inline int32_t vi_sum(vi a) { return _mm512_reduce_add_epi32(a); }
 
+/* Weights of 4-bit codes: all sixteen in a table, then a code (the low bits of a lane) picks one. */
+typedef vf vf_q4;
+static inline vf_q4 vf_q4_sym(vf d) /* d (q - 8) */
+{
+    return vf_mul(d, vf_sub(vf_from_vi(vi_iota()), vf_set(8.0f)));
+}
+static inline vf_q4 vf_q4_min(vf d, vf m)
+{
+    return vf_fma(d, vf_from_vi(vi_iota()), m);
+} /* d q + m */
+static inline vf vf_q4_sym_at(vf_q4 t, vi q) { return vf_lookup(t, q); }
+static inline vf vf_q4_min_at(vf_q4 t, vi q) { return vf_lookup(t, q); }
+
 static inline v4 v4_load(const float *p) { return _mm_loadu_ps(p); }
 static inline void v4_store(float *p, v4 v) { _mm_storeu_ps(p, v); }
 static inline v4 v4_add(v4 a, v4 b) { return _mm_add_ps(a, b); }
