@@ -137,8 +137,8 @@ static void mark_stop(qn_stream *s, uint64_t begin)
 void qn_replay_text(qn_stream *s)
 {
     for (uint32_t i = s->n_ids - s->n_new; i < s->n_ids; i++) {
-        const qn_piece p = qn_detok_push(s->detok, s->ids[i]);
-        (void)qn_stops_push(s->job->stops, s->matched, p.text, p.n, false);
+        const qn_str p = qn_detok_push(s->detok, s->ids[i]);
+        (void)qn_stops_push(s->job->stops, s->matched, p.p, p.n, false);
         s->text_bytes += p.n;
     }
 }
@@ -181,8 +181,8 @@ static qn_code put_token(qn_engine *e, qn_stream *s, qn_event_token *ev, const q
     ev->text_offset = s->text_bytes;
     QN_TRY(build(e, &s->held, s, ev, drawn, logits, err));
     const bool armed = s->n_new >= s->job->req->min_tokens;
-    const qn_piece p = qn_detok_push(s->detok, drawn->token);
-    const qn_stop_hit hit = qn_stops_push(s->job->stops, s->matched, p.text, p.n, armed);
+    const qn_str p = qn_detok_push(s->detok, drawn->token);
+    const qn_stop_hit hit = qn_stops_push(s->job->stops, s->matched, p.p, p.n, armed);
     const uint64_t before = s->text_bytes;
     s->text_bytes += p.n;
     *stop = hit.stop;
