@@ -1,5 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - entry of the quern program. */
-#include "base/status.h"
+/* main.c - entry of the quern program: the only place that reads the environment, prints an error and
+ * chooses an exit status. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-int main(void) { return quern_code_exit(QN_OK); }
+#include "cli/cli.h"
+
+static const char *text_of(const char *name)
+{
+    const char *v = getenv(name);
+    return v && v[0] ? v : NULL;
+}
+
+static qn_code read_environment(qn_io *io, char *home, size_t cap, qn_err *err)
+{
+    uint64_t threads = 0;
+    const char *said = text_of("QUERN_THREADS"), *user = text_of("HOME");
+    if (said && (!qn_str_parse_u64(&threads, qn_str_z(said)) || threads == 0 || threads > 1024))
+        return qn_fail(err, QN_E_INVAL, "QUERN_THREADS is \"%s\", expected 1 to 1024", said);
+    io->threads = (uint32_t)threads;
+    io->isa = text_of("QUERN_ISA");
+    io->home = text_of("QUERN_HOME");
+    if (io->home || !user) return QN_OK;
+    snprintf(home, cap, "%s/.cache/quern", user);
+    io->home = home;
+    return QN_OK;
+}
+
+int main(int argc, char **argv)
+{
+    char home[1024];
+    qn_err err = {0};
+    qn_io io = {.in = stdin, .out = stdout, .err = stderr};
+    qn_code rc = read_environment(&io, home, sizeof home, &err);
+    if (rc == QN_OK) rc = qn_cli_run(argc, argv, &io, &err);
+    if (rc != QN_OK) fprintf(stderr, "quern: %s\n", err.msg[0] ? err.msg : quern_code_text(rc));
+    return quern_code_exit(rc);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.h - the command line: verbs are a table, options are data, a verb returns a code.
+ *
+ * stdout carries results only; everything said to people goes to stderr. main() reads the environment
+ * and turns codes into exit statuses; nothing else does either.
+ *
+ * Thread: main.
+ */
+#ifndef QN_CLI_CLI_H
+#define QN_CLI_CLI_H
+#include <stdio.h>
+
+#include "base/str.h"
+#include "dep/json.h"
+#include "quern/quern.h"
+
+typedef struct qn_args { /* what is left once options are taken out */
+    int n;
+    char *const *v;
+} qn_args;
+
+typedef struct qn_io { /* where a verb reads and writes, and what the environment said */
+    FILE *in, *out, *err;
+    const char *isa;  /* QUERN_ISA or NULL */
+    const char *home; /* QUERN_HOME, or where caches of this user lie */
+    uint32_t threads; /* QUERN_THREADS, 0: not said */
+} qn_io;
+
+/* printf to out. A failure (a full disk) is told by qn_io_flush. */
+void qn_io_print(qn_io *io, const char *fmt, ...) QN_PRINTF(2, 3);
+void qn_io_write(qn_io *io, const char *bytes, size_t n);
+/* Errors: IO when anything written so far did not arrive. */
+qn_code qn_io_flush(qn_io *io, qn_err *err);
+/* One line of compact JSON; takes `value`, which may be NULL (no memory). */
+qn_code qn_io_json(qn_io *io, qn_json *value, qn_err *err);
+
+typedef enum qn_opt_kind {
+    QN_OPT_FLAG, /* bool */
+    QN_OPT_U32,
+    QN_OPT_U64,
+    QN_OPT_F32,
+    QN_OPT_TEXT,  /* const char * */
+    QN_OPT_CHOICE /* int: index of the word in `arg`, "f32|f16|bf16" */
+} qn_opt_kind;
+
+typedef struct qn_opt {
+    const char *name;
+    qn_opt_kind kind;
+    size_t at;        /* in the verb's option struct */
+    const char *arg;  /* what its value is called; NULL for flags */
+    const char *help; /* NULL: another spelling, not listed */
+    double lo, hi;    /* of numbers, inclusive */
+    size_t given;     /* offset of a bool that tells whether it was given, or 0 */
+} qn_opt;
+#define QN_OPT_END                                \
+    {                                             \
+        NULL, QN_OPT_FLAG, 0, NULL, NULL, 0, 0, 0 \
+    }
+
+typedef struct qn_verb {
+    const char *name, *args, *summary;
+    const char *notes;      /* more for `help VERB`, or NULL */
+    const qn_opt *options;  /* ends with QN_OPT_END */
+    const void *defaults;   /* opts_size bytes, or NULL: zeros */
+    size_t opts_size;       /* at most QN_OPTS_MAX */
+    int min_args, max_args; /* positionals */
+    qn_code (*run)(const void *opts, qn_args args, qn_io *io, qn_err *err);
+} qn_verb;
+
+enum { QN_OPTS_MAX = 512 };
+
+extern const qn_verb *const qn_verbs[]; /* NULL-terminated */
+extern const qn_verb qn_verb_generate, qn_verb_inspect, qn_verb_bench, qn_verb_version,
+    qn_verb_help;
+
+const qn_verb *qn_verb_find(const char *name); /* NULL: none */
+/* The whole command: argv[0] is the program. Errors: the verb's; INVAL for an unknown verb or option,
+ * naming the nearest. */
+qn_code qn_cli_run(int argc, char **argv, qn_io *io, qn_err *err);
+/* Takes options out of v[0, n) into *opts, which holds the defaults; positionals are moved to the
+ * front of v. *help is set when --help or -h occurs. Errors: INVAL names option, found, expected. */
+qn_code qn_opts_parse(void *opts, qn_args *args, bool *help, const qn_verb *verb, int n, char **v,
+                      qn_err *err);
+void qn_help_verb(qn_io *io, const qn_verb *verb);
+void qn_help_all(qn_io *io);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verb_generate.c - `quern generate`: continues a text, streamed to stdout as it comes. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "cli/open.h"
+
+enum { MAX_PROMPT_BYTES = 64 << 20, LOOK_MS = 50 };
+
+typedef struct generate_opts {
+    qn_run_opts run;
+    float temp, top_p, min_p;
+    uint32_t top_k, max_tokens;
+    uint64_t seed;
+    bool has_seed, raw, ignore_eos, stats;
+    const char *stop, *prompt;
+} generate_opts;
+
+static const generate_opts defaults = {.top_p = 1.0f, .max_tokens = 256};
+
+#define AT(member) offsetof(generate_opts, member)
+static const qn_opt options[] = {
+    QN_RUN_OPTIONS(generate_opts),
+    {"temp", QN_OPT_F32, AT(temp), "T", "temperature; 0 takes the likeliest token", 0, 100, 0},
+    {"temperature", QN_OPT_F32, AT(temp), "T", NULL, 0, 100, 0},
+    {"top-p", QN_OPT_F32, AT(top_p), "P", "keep the likeliest tokens that sum to P", 0, 1, 0},
+    {"top-k", QN_OPT_U32, AT(top_k), "K", "keep the K likeliest tokens (all)", 0, 1 << 24, 0},
+    {"min-p", QN_OPT_F32, AT(min_p), "P", "drop tokens below P times the likeliest", 0, 1, 0},
+    {"seed", QN_OPT_U64, AT(seed), "N", "seed of the draws (random, told by --stats)", 0, 0x1p64,
+     AT(has_seed)},
+    {"max-tokens", QN_OPT_U32, AT(max_tokens), "N", "stop after so many tokens", 1, 1 << 24, 0},
+    {"stop", QN_OPT_TEXT, AT(stop), "TEXT", "stop before this text", 0, 0, 0},
+    {"prompt", QN_OPT_TEXT, AT(prompt), "TEXT", "the prompt, instead of an argument", 0, 0, 0},
+    {"raw", QN_OPT_FLAG, AT(raw), NULL, "take the prompt as it is (always so for now)", 0, 0, 0},
+    {"ignore-eos", QN_OPT_FLAG, AT(ignore_eos), NULL, "go on behind the end of the text", 0, 0, 0},
+    {"stats", QN_OPT_FLAG, AT(stats), NULL, "tell counts and speed on stderr", 0, 0, 0},
+    QN_OPT_END,
+};
+
+static qn_code read_all(qn_buf *b, FILE *f, qn_err *err)
+{
+    char piece[1 << 14];
+    size_t n = 0;
+    while ((n = fread(piece, 1, sizeof piece, f)) > 0) QN_TRY(qn_buf_append(b, piece, n, err));
+    return ferror(f) ? qn_fail(err, QN_E_IO, "reading the prompt") : QN_OK;
+}
+
+static qn_code find_prompt(qn_str *out, qn_buf *b, const generate_opts *o, qn_args args, qn_io *io,
+                           qn_err *err)
+{
+    if (o->prompt && args.n)
+        return qn_fail(err, QN_E_INVAL, "the prompt is given twice: --prompt and \"%s\"",
+                       args.v[0]);
+    const char *text = o->prompt ? o->prompt : args.n ? args.v[0] : NULL;
+    if (!text) return qn_fail(err, QN_E_INVAL, "the prompt is missing (\"-\" reads it from stdin)");
+    *out = qn_str_z(text);
+    if (strcmp(text, "-") == 0) {
+        QN_TRY(read_all(b, io->in, err));
+        *out = qn_str_make(qn_buf_text(b), b->len);
+    }
+    return QN_OK;
+}
+
+typedef struct timing {
+    uint64_t begin_ns, first_ns, last_ns;
+} timing;
+
+static double per_second(uint32_t n, uint64_t ns) { return ns ? n / ((double)ns / 1e9) : 0; }
+
+static void tell(qn_io *io, const qn_running *run, const quern_event *done, const timing *t)
+{
+    const uint32_t fresh = done->prompt_tokens - done->cached_tokens;
+    const uint32_t steps = done->completion_tokens ? done->completion_tokens - 1 : 0;
+    fprintf(io->err,
+            "%s\nload %.0f ms, prompt %u tokens (%u cached) at %.1f/s, completion %u tokens at "
+            "%.1f/s, seed %llu\n",
+            quern_runtime_describe(run->rt), run->load_ms, done->prompt_tokens, done->cached_tokens,
+            per_second(fresh, t->first_ns - t->begin_ns), done->completion_tokens,
+            per_second(steps, t->last_ns - t->first_ns), (unsigned long long)done->seed);
+}
+
+/* Events to stdout until the last one; SIGINT cancels and the stream still ends properly. */
+static qn_code stream(quern_request *r, const qn_running *run, const generate_opts *o, timing *t,
+                      qn_io *io, qn_err *err)
+{
+    bool cancelled = false;
+    for (;;) {
+        const quern_event *e = NULL;
+        const qn_code rc = quern_request_next(&e, r, LOOK_MS, err);
+        if (!cancelled && qn_interrupt_pending()) {
+            quern_request_cancel(r);
+            cancelled = true;
+        }
+        if (rc == QN_E_AGAIN) continue;
+        if (rc != QN_OK) return rc;
+        if (e->kind == QUERN_EVENT_ERROR) return qn_fail(err, e->code, "%s", e->msg);
+        if (!t->first_ns) t->first_ns = e->time_ns;
+        if (e->kind == QUERN_EVENT_TOKEN) t->last_ns = e->time_ns;
+        qn_io_write(io, e->text, e->text_n);
+        if (e->kind == QUERN_EVENT_DONE) {
+            qn_io_print(io, "\n");
+            QN_TRY(qn_io_flush(io, err));
+            if (o->stats) tell(io, run, e, t);
+            if (cancelled || e->finish == QUERN_FINISH_CANCELLED)
+                return qn_fail(err, QN_E_CANCELLED, "cancelled");
+            return QN_OK;
+        }
+        if (e->text_n) QN_TRY(qn_io_flush(io, err));
+    }
+}
+
+static qn_code generate(const void *opts, qn_args args, qn_io *io, qn_err *err)
+{
+    qn_code rc = QN_OK;
+    const generate_opts *o = opts;
+    qn_running run = {0};
+    quern_request *r = NULL;
+    qn_str prompt = {0};
+    timing t = {0};
+    qn_buf b;
+    qn_buf_init(&b, MAX_PROMPT_BYTES);
+    QN_TRY_OUT(find_prompt(&prompt, &b, o, args, io, err));
+    qn_interrupt_block();
+    QN_TRY_OUT(qn_run_open(&run, &o->run, 1, io, err));
+    quern_request_options ro = QUERN_REQUEST_OPTIONS_INIT;
+    ro.text = prompt.p;
+    ro.text_n = prompt.n;
+    ro.text_flags = QUERN_TOKENIZE_SPECIAL | QUERN_TOKENIZE_MARKERS;
+    ro.flags =
+        (o->has_seed ? QUERN_REQUEST_SEED : 0u) | (o->ignore_eos ? QUERN_REQUEST_IGNORE_EOS : 0u);
+    ro.max_tokens = o->max_tokens;
+    ro.temperature = o->temp;
+    ro.top_p = o->top_p;
+    ro.min_p = o->min_p;
+    ro.top_k = o->top_k;
+    ro.seed = o->seed;
+    ro.stop_texts = &o->stop;
+    ro.n_stop_texts = o->stop ? 1 : 0;
+    t.begin_ns = qn_clock_ns();
+    QN_TRY_OUT(quern_request_open(&r, run.engine, &ro, err));
+    QN_TRY_OUT(stream(r, &run, o, &t, io, err));
+out:
+    quern_request_free(r);
+    qn_run_close(&run);
+    qn_buf_fini(&b);
+    return rc;
+}
+
+const qn_verb qn_verb_generate = {
+    "generate",
+    "[PROMPT | -]",
+    "continue a text with a model, streamed to stdout",
+    "The prompt is completed as it stands; chat templates are not applied. Special tokens may be\n"
+    "spelled in it (\"<|im_end|>\").",
+    options,
+    &defaults,
+    sizeof(generate_opts),
+    0,
+    1,
+    generate};

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_test.c - the program itself: results on stdout, words on stderr, exit statuses of
+ * errors.def. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "dep/json.h"
+#include "qt.h"
+#include "quern/quern.h"
+
+#define MODEL "tests/golden/llama/gguf-q4_1/model.gguf"
+
+typedef struct result {
+    char out[1 << 16], err[1 << 12];
+    int status;
+} result;
+
+static void read_file(char *to, size_t cap, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    const size_t n = f ? fread(to, 1, cap - 1, f) : 0;
+    to[n] = '\0';
+    if (f) fclose(f);
+}
+
+/* Runs `quern ARGS` in a shell. */
+static const result *quern(const char *args)
+{
+    static result r;
+    char command[2048], out[600], err[600];
+    snprintf(out, sizeof out, "%s/out", qt_tmp());
+    snprintf(err, sizeof err, "%s/err", qt_tmp());
+    snprintf(command, sizeof command, "%s %s >'%s' 2>'%s'", QUERN_PROGRAM, args, out, err);
+    const int status = system(command);
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    read_file(r.out, sizeof r.out, out);
+    read_file(r.err, sizeof r.err, err);
+    return &r;
+}
+
+static void fails(qt *t, const char *args, quern_code code, const char *word)
+{
+    const result *r = quern(args);
+    QT_OKF(t, r->status == quern_code_exit(code), "%s: status %d, expected %d (%s)", args,
+           r->status, quern_code_exit(code), r->err);
+    QT_OKF(t, strstr(r->err, word) != NULL, "%s: \"%s\" does not say \"%s\"", args, r->err, word);
+    QT_OKF(t, r->out[0] == '\0', "%s: stdout has \"%s\"", args, r->out);
+}
+
+static void version_is_one_line(qt *t)
+{
+    const result *r = quern("version");
+    char want[64];
+    snprintf(want, sizeof want, "quern %s\n", quern_version());
+    QT_EQ(t, r->status, 0);
+    QT_STR(t, r->out, want);
+    QT_STR(t, r->err, "");
+    QT_STR(t, quern("--version")->out, want);
+}
+
+static void help_lists_all_verbs(qt *t)
+{
+    static const char *const verbs[] = {"generate", "inspect", "bench", "version", "help"};
+    const result *r = quern("help");
+    QT_EQ(t, r->status, 0);
+    for (size_t i = 0; i < QT_LEN(verbs); i++)
+        QT_OKF(t, strstr(r->out, verbs[i]) != NULL, "%s", verbs[i]);
+    QT_OK(t, strstr(quern("generate --help")->out, "--max-tokens N"));
+    QT_OK(t, strstr(quern("help bench")->out, "--depth N"));
+    QT_OK(t, quern("--help")->status == 0 && quern("")->status == 0);
+}
+
+static void inval_is_64(qt *t)
+{
+    fails(t, "generat", QUERN_E_INVAL, "did you mean generate?");
+    fails(t, "generate --model x --temprature 1 p", QUERN_E_INVAL, "did you mean --temperature?");
+    fails(t, "generate hello", QUERN_E_INVAL, "--model FILE is missing");
+    fails(t, "generate --model " MODEL, QUERN_E_INVAL, "the prompt is missing");
+    fails(t, "inspect", QUERN_E_INVAL, "inspect takes FILE, got 0 arguments");
+    fails(t, "generate --model " MODEL " ''", QUERN_E_INVAL, "the prompt is empty");
+}
+
+static void environment_is_checked(qt *t)
+{
+    char args[256];
+    setenv("QUERN_THREADS", "many", 1);
+    fails(t, "version", QUERN_E_INVAL, "QUERN_THREADS is \"many\"");
+    unsetenv("QUERN_THREADS");
+    setenv("QUERN_ISA", "mmx", 1);
+    snprintf(args, sizeof args, "generate --model %s a", MODEL);
+    fails(t, args, QUERN_E_INVAL, "mmx");
+    unsetenv("QUERN_ISA");
+}
+
+static void format_is_65(qt *t)
+{
+    char args[600];
+    snprintf(args, sizeof args, "inspect '%s'", qt_file("x.gguf", "GGUF\3\0\0\0short", 13));
+    fails(t, args, QUERN_E_FORMAT, "x.gguf");
+    fails(t, "generate --model Makefile a", QUERN_E_FORMAT, "neither a GGUF file");
+}
+
+static void notfound_is_66(qt *t)
+{
+    fails(t, "inspect /nowhere/at/all.gguf", QUERN_E_NOTFOUND, "/nowhere/at/all.gguf");
+    fails(t, "generate --model /nowhere/at/all.gguf a", QUERN_E_NOTFOUND, "/nowhere/at/all.gguf");
+}
+
+static void unsupported_is_69(qt *t)
+{
+    const char *dir = qt_tmp();
+    char args[600];
+    const char *config = "{\"model_type\": \"qwen9\"}";
+    (void)qt_file("config.json", config, strlen(config));
+    snprintf(args, sizeof args,
+             "cp tests/golden/llama/st-f32/model.safetensors '%s/model.safetensors'", dir);
+    QT_EQ(t, system(args), 0);
+    snprintf(args, sizeof args, "generate --model '%s' a", dir);
+    fails(t, args, QUERN_E_UNSUPPORTED, "model type \"qwen9\"");
+    snprintf(args, sizeof args, "inspect '%s'", dir);
+    const result *r = quern(args);
+    QT_OK(t, r->status == 0 && strstr(r->out, "problem: ") && strstr(r->out, "qwen9"));
+}
+
+/* A prompt larger than the ceiling. */
+static void nomem_is_71(qt *t)
+{
+    char command[1200];
+    snprintf(command, sizeof command,
+             "head -c 3000000 /dev/zero | tr '\\0' a | %s generate --model " MODEL
+             " --memory-mib 1 - >/dev/null 2>&1",
+             QUERN_PROGRAM);
+    const int status = system(command);
+    QT_OK(t, WIFEXITED(status));
+    QT_EQ(t, WEXITSTATUS(status), quern_code_exit(QUERN_E_NOMEM));
+}
+
+static void limit_is_73(qt *t)
+{
+    fails(t, "generate --model " MODEL " --context 4 abcdefghijklmnop", QUERN_E_LIMIT, "");
+}
+
+static void io_is_74(qt *t)
+{
+    char command[1200];
+    snprintf(command, sizeof command, "%s version >/dev/full 2>'%s/err'", QUERN_PROGRAM, qt_tmp());
+    const int status = system(command);
+    QT_OK(t, WIFEXITED(status));
+    QT_EQ(t, WEXITSTATUS(status), quern_code_exit(QUERN_E_IO));
+}
+
+/* Runs the program with a SIGINT that waits for it: mask and pending signals pass through exec, so it
+ * is there whenever the verb looks, and no clock decides. */
+static int interrupted(const char *out, const char *const *args)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        raise(SIGINT);
+        char *v[16] = {NULL};
+        for (int i = 0; args[i]; i++) v[i] = strdup(args[i]);
+        if (freopen(out, "wb", stdout)) execv(QUERN_PROGRAM, v);
+        _exit(1);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void cancelled_is_130(qt *t)
+{
+    static const char *const generate[] = {
+        "quern", "generate", "--model", MODEL, "--max-tokens", "400", "--ignore-eos", "a", NULL};
+    static const char *const bench[] = {"quern", "bench", "--model", MODEL,  "--prompt", "100",
+                                        "--gen", "300",   "--reps",  "1000", NULL};
+    char out[600], text[4096];
+    snprintf(out, sizeof out, "%s/out", qt_tmp());
+    QT_EQ(t, interrupted(out, generate), 130);
+    read_file(text, sizeof text, out);
+    QT_OK(t, text[0] && text[strlen(text) - 1] == '\n'); /* the stream still ended as it should */
+    QT_EQ(t, interrupted(out, bench), 130);
+    read_file(text, sizeof text, out);
+    QT_STR(t, text, "");
+}
+
+static void generate_gives_text_and_nothing_else(qt *t)
+{
+    char first[4096];
+    const result *r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos abc");
+    QT_EQ(t, r->status, 0);
+    QT_STR(t, r->err, "");
+    const size_t n = strlen(r->out);
+    QT_OK(t, n > 1 && r->out[n - 1] == '\n');
+    snprintf(first, sizeof first, "%.4000s", r->out);
+    r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos --stats "
+              "--threads 2 --chunk 1 --prompt abc");
+    QT_STR(t, r->out, first); /* threads and chunks change nothing */
+    QT_OK(t, strstr(r->err, "completion 8 tokens"));
+    r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos - </dev/null");
+    QT_EQ(t, r->status, 64);
+}
+
+static void a_seed_repeats_the_text(qt *t)
+{
+    char first[4096];
+    const char *args = "generate --model " MODEL " --temp 1 --top-p 0.9 --top-k 50 --min-p 0.01 "
+                       "--seed 7 --max-tokens 20 --ignore-eos abc";
+    snprintf(first, sizeof first, "%.4000s", quern(args)->out);
+    QT_STR(t, quern(args)->out, first);
+    QT_OK(t, strlen(first) > 1);
+}
+
+static void a_stop_text_is_cut_off(qt *t)
+{
+    const result *r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos abc");
+    char whole[256], args[512];
+    snprintf(whole, sizeof whole, "%.200s", r->out);
+    const size_t n = strlen(whole);
+    if (!QT_OK(t, n > 5)) return;
+    char stop[3] = {whole[2], whole[3], '\0'};
+    if (strchr("'\\\n\"$`", stop[0]) || strchr("'\\\n\"$`", stop[1])) stop[1] = '\0';
+    snprintf(args, sizeof args,
+             "generate --model %s --temp 0 --max-tokens 8 --ignore-eos --stop '%s' abc", MODEL,
+             stop);
+    r = quern(args);
+    QT_EQ(t, r->status, 0);
+    QT_OKF(t, strstr(r->out, stop) == NULL && strlen(r->out) < n, "\"%s\" of \"%s\" at \"%s\"",
+           r->out, whole, stop);
+}
+
+static void inspect_gives_json(qt *t)
+{
+    const result *r = quern("inspect --json --tensors " MODEL);
+    qn_json *root = NULL;
+    QT_EQ(t, r->status, 0);
+    QT_EQ(t, qn_json_parse(&root, r->out, strlen(r->out), SIZE_MAX, NULL), QN_OK);
+    QT_OK(t, qn_json_len(qn_json_get(root, "tensors")) > 5 && qn_json_get(root, "model"));
+    qn_json_free(root);
+    QT_OK(t, strstr(quern("inspect " MODEL)->out, "llama.block_count = "));
+}
+
+static void bench_gives_one_json_line(qt *t)
+{
+    const result *r =
+        quern("bench --model " MODEL " --prompt 20 --gen 3 --threads 1 --reps 2 --json");
+    qn_json *root = NULL;
+    QT_EQ(t, r->status, 0);
+    QT_EQ(t, qn_json_parse(&root, r->out, strlen(r->out), SIZE_MAX, NULL), QN_OK);
+    QT_OK(t, qn_json_num(qn_json_get(root, "prefill_tps"), 0) > 0);
+    QT_OK(t, qn_json_num(qn_json_get(root, "decode_tps"), 0) > 0);
+    QT_OK(t, qn_json_num(qn_json_get(root, "load_ms"), 0) > 0);
+    QT_EQ(t, qn_json_len(qn_json_get(root, "reps")), 2);
+    QT_EQ(t, qn_json_len(qn_json_get(root, "ids")), 4);
+    qn_json_free(root);
+    QT_OK(t, strstr(quern("bench --model " MODEL " --prompt 4 --gen 2 --depth 9")->out, "depth 9"));
+}
+
+static void packed_weights_live_under_the_home(qt *t)
+{
+    char args[800], path[600];
+    struct stat st;
+    setenv("QUERN_HOME", qt_tmp(), 1);
+    snprintf(path, sizeof path, "%s/images", qt_tmp());
+    snprintf(args, sizeof args, "generate --model %s --pack --max-tokens 2 abc", MODEL);
+    QT_EQ(t, quern(args)->status, 0);
+    QT_EQ(t, stat(path, &st), 0);
+    QT_OK(t, strstr(quern("generate --model " MODEL " --pack --log info --max-tokens 2 abc")->err,
+                    "rebuild") == NULL);
+    unsetenv("QUERN_HOME");
+}
+
+QT_MAIN(QT(version_is_one_line), QT(help_lists_all_verbs), QT(inval_is_64),
+        QT(environment_is_checked), QT(format_is_65), QT(notfound_is_66), QT(unsupported_is_69),
+        QT(nomem_is_71), QT(limit_is_73), QT(io_is_74), QT(cancelled_is_130),
+        QT(generate_gives_text_and_nothing_else), QT(a_seed_repeats_the_text),
+        QT(a_stop_text_is_cut_off), QT(inspect_gives_json), QT(bench_gives_one_json_line),
+        QT(packed_weights_live_under_the_home))
