@@ -271,6 +271,13 @@ void qn_engine_set_probe(qn_engine *e, qn_step_probe_fn *fn, void *ctx)
     e->probe_ctx = ctx;
 }
 
+void qn_engine_set_tap(qn_engine *e, const char *name, qn_step_tap_fn *fn, void *ctx)
+{
+    e->tap_name = name;
+    e->tap = fn;
+    e->tap_ctx = ctx;
+}
+
 void qn_engine_get_stats(qn_engine *e, qn_engine_stats *out)
 {
     pthread_mutex_lock(&e->lock);

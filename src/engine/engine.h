@@ -53,6 +53,13 @@ typedef void qn_step_probe_fn(void *ctx, const qn_step *step, const uint64_t *ro
                               const float *logits, size_t ld);
 void qn_engine_set_probe(qn_engine *e, qn_step_probe_fn *fn, void *ctx); /* before any submit */
 
+/* The same for hidden states that the model's forward names (qn_g_tap): a row each step row, NULL when
+ * the model has no tap of that name. */
+typedef void qn_step_tap_fn(void *ctx, const qn_step *step, const uint64_t *row_request,
+                            const float *tap, uint32_t cols, size_t ld);
+/* Before any submit; name is borrowed while the engine lives. */
+void qn_engine_set_tap(qn_engine *e, const char *name, qn_step_tap_fn *fn, void *ctx);
+
 typedef struct qn_engine_stats {
     uint64_t steps, prompt_tokens, cached_tokens, completion_tokens;
     uint32_t running, waiting;

@@ -103,6 +103,9 @@ struct qn_engine {
     atomic_uint_fast64_t next_id;
     qn_step_probe_fn *probe;
     void *probe_ctx;
+    const char *tap_name;
+    qn_step_tap_fn *tap;
+    void *tap_ctx;
     pthread_mutex_t lock; /* stats */
     qn_engine_stats stats;
     /* The engine thread's own: */

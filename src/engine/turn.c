@@ -98,7 +98,8 @@ static qn_code get_plan(qn_plan **out, const qn_engine *e, qn_err *err)
     const qn_plan_key key = {.rows = rows_so_far(e),
                              .logits = logits_so_far(e),
                              .features = (e->opt.no_fuse ? QN_PLAN_NO_FUSE : 0u) |
-                                         (wants_logits(e) ? QN_PLAN_KEEP_LOGITS : 0u)};
+                                         (wants_logits(e) ? QN_PLAN_KEEP_LOGITS : 0u),
+                             .taps = e->tap ? UINT64_MAX : 0};
     return qn_plans_get(out, e->plans, &key, err);
 }
 
@@ -279,6 +280,14 @@ static qn_code run_step(qn_engine *e, qn_plan *plan, qn_err *err)
     return rc;
 }
 
+static void show_tap(const qn_engine *e, qn_plan *plan)
+{
+    uint32_t cols = 0;
+    size_t ld = 0;
+    const float *x = qn_plan_tap(plan, e->tap_name, &cols, &ld);
+    e->tap(e->tap_ctx, qn_plan_step(plan), e->row_request, x, cols, ld);
+}
+
 static void count(qn_engine *e, uint64_t began)
 {
     e->now.steps++;
@@ -305,6 +314,7 @@ void qn_turn(qn_engine *e)
     const float *logits = qn_plan_logits(plan, &ld);
     const qn_drawn *drawn = qn_plan_drawn(plan);
     if (e->probe) e->probe(e->probe_ctx, qn_plan_step(plan), e->row_request, logits, ld);
+    if (e->tap) show_tap(e, plan);
     count(e, began);
     finish_prompts(e, drawn, logits, ld);
     send_all(e, drawn, logits, ld);
