@@ -89,7 +89,7 @@ static const family families[] = {
     {"dbrx smaug-bpe glm4 chatglm-bpe", false, false, false, {LLAMA3}},
     {"qwen2 megrez", false, false, true, {QWEN2}},
     {"stablelm2 deepseek-r1-qwen hunyuan solar-open grok-2 kormo", false, false, false, {QWEN2}},
-    {"qwen35", false, false, true, {QWEN35}},
+    {"qwen35", false, false, false, {QWEN35}},
     {"gpt-4o llama4 kanana2", true, false, false, {O200K}},
     {"minimax-m2", false, false, false, {O200K}},
     {"tekken", true, true, false, {TEKKEN}},

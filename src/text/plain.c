@@ -9,8 +9,8 @@ static bool unletter(qn_buf *out, qn_str s)
 {
     const size_t begin = out->len;
     for (size_t i = 0; i < s.n;) {
-        uint32_t c = 0;
-        i += qn_utf8_step(s.p + i, s.n - i, &c);
+        uint32_t c = (unsigned char)s.p[i];
+        i += c < 0x80 ? 1 : qn_utf8_step(s.p + i, s.n - i, &c);
         const int b = qn_letter_byte(c);
         if (b < 0) {
             qn_buf_truncate(out, begin);

@@ -25,8 +25,8 @@ static uint32_t pow2_above(size_t n)
 
 static qn_code grow_hash(qn_vocab *v, size_t n, qn_err *err)
 {
-    const uint32_t want = pow2_above(n + n / 2 + 1);
-    if (v->slots && want <= v->mask + 1) return QN_OK;
+    if (v->slots && n + n / 2 < v->mask) return QN_OK;
+    const uint32_t want = pow2_above(n + n / 2 + 2);
     uint32_t *slots = qn_calloc(want, sizeof *slots);
     if (!slots) return qn_fail(err, QN_E_NOMEM, "vocabulary of %zu", n);
     for (uint32_t k = 0; v->slots && k <= v->mask; k++) {
@@ -144,8 +144,8 @@ static uint32_t pair_hash(uint32_t left, uint32_t right)
 qn_code qn_merges_reserve(qn_merges *m, size_t n, qn_err *err)
 {
     if (n > ENTRIES_MAX) return qn_fail(err, QN_E_LIMIT, "%zu merges, at most %d", n, ENTRIES_MAX);
-    const uint32_t want = pow2_above(n + n / 2 + 1);
-    if (m->slots && want <= m->mask + 1) return QN_OK;
+    if (m->slots && n + n / 2 < m->mask) return QN_OK;
+    const uint32_t want = pow2_above(n + n / 2 + 2);
     qn_merge *slots = qn_alloc(want * sizeof *slots);
     if (!slots) return qn_fail(err, QN_E_NOMEM, "%zu merges", n);
     memset(slots, 0xFF, want * sizeof *slots); /* every `to` is QN_TOKEN_NONE */

@@ -11,6 +11,12 @@ Layout of OUT, little endian: "QNTOK1\\0\\0", u32 texts, u32 id lists; then for 
 bytes, and four lists: ids plain, with special tokens, with special spellings taken as text; then the
 decodings of the second list with and without special tokens. A list is u32 n and n u32; a decoding u32
 bytes and the bytes. Each of the random id lists is a list and its two decodings.
+
+    python tests/oracle/tokenizer_ids.py VOCAB.gguf OUT --peer VOCAB.gguf.inp VOCAB.gguf.out
+
+takes texts and ids from the files that llama.cpp keeps beside its vocabularies instead. OUT then holds
+"QNIDS1\0\0", u32 texts, and for each u32 bytes, the bytes, and the list with special spellings taken as
+text.
 """
 import argparse
 import pathlib
@@ -32,14 +38,14 @@ def gpt2_rules(pre):
     return pre_tokenizers.Sequence(known[pre])
 
 
-def from_gguf(path, parts_path):
+def from_gguf(path, parts_path, parts_only=False):
     from gguf import GGUFReader
 
     fields = GGUFReader(path).fields
     get = lambda key, default=None: fields[f"tokenizer.ggml.{key}"].contents() if f"tokenizer.ggml.{key}" in fields else default
     tokens, kinds, merges = get("tokens"), get("token_type"), get("merges", [])
     write_parts(parts_path, get, tokens, kinds, merges)
-    if get("model") != "gpt2":
+    if parts_only or get("model") != "gpt2":
         return None
     vocab = {t: i for i, t in enumerate(tokens)}
     tok = Tokenizer(models.BPE(vocab=vocab, merges=[tuple(m.split(" ")) for m in merges]))
@@ -71,6 +77,15 @@ def write_parts(path, get, tokens, kinds, merges):
         f.write(flag("add_bos_token") + flag("add_eos_token") + flag("add_space_prefix"))
 
 
+def from_peer(a):
+    from_gguf(a.vocab, a.out + ".parts", parts_only=True)
+    texts = pathlib.Path(a.peer[0]).read_bytes().split(b"\n__ggml_vocab_test__\n")
+    lists = pathlib.Path(a.peer[1]).read_text().split("\n")
+    pairs = [(t, [int(x) for x in l.split()]) for t, l in zip(texts, lists) if t]
+    body = b"".join(struct.pack("<I", len(t)) + t + id_list(ids) for t, ids in pairs)
+    pathlib.Path(a.out).write_bytes(b"QNIDS1\0\0" + struct.pack("<I", len(pairs)) + body)
+
+
 def id_list(ids):
     return struct.pack(f"<I{len(ids)}I", len(ids), *ids)
 
@@ -86,7 +101,10 @@ def main():
     a.add_argument("out")
     a.add_argument("--count", type=int, default=100000)
     a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--peer", nargs=2)
     a = a.parse_args()
+    if a.peer:
+        return from_peer(a)
     if a.vocab.endswith(".gguf"):
         tok = from_gguf(a.vocab, a.out + ".parts")
         if tok is None:

@@ -17,8 +17,7 @@ static const char byte_level[] =
 static const char spm[] =
     "{\"added_tokens\":[{\"id\":9,\"content\":\"</s>\",\"special\":true,\"normalized\":false}],"
     "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":{"
-    "\"String\":\"" MARK
-    "\"},\"content\":\" "
+    "\"String\":\"" MARK "\"},\"content\":\" "
     "\"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":"
     "\" \",\"start\":1,\"stop\":0}]},\"model\":{\"byte_fallback\":true,\"vocab\":{\"" MARK
     "a\":0,\"b\":1,\"" MARK
