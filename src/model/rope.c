@@ -93,8 +93,8 @@ static qn_code read_hf(qn_rope_spec *r, const qn_source *s, qn_err *err)
                        qn_json_len(list), r->dims / 2);
     r->n_factors = r->dims / 2;
     for (uint32_t i = 0; i < r->n_factors; i++)
-        QN_TRY(take(&r->factors[i], qn_json_num(qn_json_at(list, i), NAN), "long_factor", 1e-6, 1e9,
-                    err));
+        QN_TRY(take(&r->factors[i], qn_json_num(qn_json_at(list, i), (double)NAN), "long_factor",
+                    1e-6, 1e9, err));
     return QN_OK;
 }
 

@@ -243,8 +243,8 @@ static void hostile_numbers_are_refused_by_key(qt *t)
         {"feed_forward_length", 4294967295.0, false, QN_E_LIMIT},
         {"context_length", 0, false, QN_E_LIMIT},
         {"context_length", 4294967295.0, false, QN_E_LIMIT},
-        {"attention.layer_norm_rms_epsilon", NAN, true, QN_E_LIMIT},
-        {"attention.layer_norm_rms_epsilon", INFINITY, true, QN_E_LIMIT},
+        {"attention.layer_norm_rms_epsilon", (double)NAN, true, QN_E_LIMIT},
+        {"attention.layer_norm_rms_epsilon", (double)INFINITY, true, QN_E_LIMIT},
         {"attention.layer_norm_rms_epsilon", 0, true, QN_E_LIMIT},
         {"attention.layer_norm_rms_epsilon", -1e-5, true, QN_E_LIMIT},
         {"attention.head_count", 2.5, true, QN_E_FORMAT},
@@ -261,7 +261,8 @@ static void hostile_numbers_are_refused_by_key(qt *t)
 
 static void a_rope_base_that_is_no_number_is_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.key = "rope.freq_base", .value = NAN, .as_float = true}),
+    refused(t,
+            tiny_gguf(t, &(tiny){.key = "rope.freq_base", .value = (double)NAN, .as_float = true}),
             QN_E_LIMIT, "freq_base");
 }
 
