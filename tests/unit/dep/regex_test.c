@@ -125,8 +125,8 @@ static void what_would_change_its_meaning_is_refused(qt *t)
         {"\\p{Cn}", "Cn"},          {"\\p{aaaaaaaaaaaaaaaaaaa}", "unknown property"},
     };
     for (size_t k = 0; k < QT_LEN(patterns); k++) refused(t, patterns[k][0], no, patterns[k][1]);
-    char deep[200] = "";
-    for (int k = 0; k < 70; k++) strcat(deep, "(");
+    char deep[71] = "";
+    memset(deep, '(', 70);
     refused(t, deep, no, "nested");
 }
 
