@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_data.c - the memory and the random data of test cases and benchmarks. */
+/* op_data.c - memory, random data and calls, for test cases and benchmarks. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
+#include "kern/kern_int.h"
 #include "op.h"
 
 static void *blocks[4096];
@@ -138,4 +141,37 @@ size_t op_edges(uint32_t *out, size_t room, uint32_t most)
         for (uint32_t v = at[i] - 1; v <= at[i] + 1; v++)
             if (v > 0 && v <= most && n < room && (n == 0 || v > out[n - 1])) out[n++] = v;
     return n;
+}
+
+/* -- running -------------------------------------------------------------------------------------- */
+
+qn_span op_all(qn_kern_id id, const void *args) { return (qn_span){0, qn_kern_units(id, args)}; }
+
+void op_run(const qn_kern_table *k, qn_kern_id id, const void *args, qn_span units)
+{
+    enum { GUARD = 64 };
+    const size_t n = qn_kern_scratch(id, args);
+    uint8_t *p = NULL;
+    if (posix_memalign((void **)(void *)&p, 64, n + GUARD) != 0) abort();
+    memset(p, 0xA5, n + GUARD); /* scratch holds nothing useful: as floats, a small negative */
+    qn_kern_call(k, id, args, units, p);
+    for (size_t i = n; i < n + GUARD; i++)
+        if (p[i] != 0xA5) {
+            fprintf(stderr, "%s writes past its scratch of %zu bytes\n", qn_kern_name(id), n);
+            abort();
+        }
+    free(p);
+}
+
+bool op_variant(qt *t, qn_kern_table *out, const char *name)
+{
+    for (size_t i = 0; i < qn_kern_n_variants; i++) {
+        const qn_kern_variant *v = &qn_kern_variants[i];
+        if (strcmp(v->name, name) != 0) continue;
+        if ((v->needs & qn_cpu_features()) != v->needs) break;
+        *out = i == 0 ? *v->table : qn_kern_select(v->needs);
+        return true;
+    }
+    qt_skip(t, name);
+    return false;
 }
