@@ -140,3 +140,12 @@ bool timeline_holds(const qn_cache *c, const timeline *l)
     }
     return true;
 }
+
+bool timeline_clean_behind(const qn_cache *c, const timeline *l)
+{
+    const uint32_t end = (l->len + QN_KV_BLOCK - 1) / QN_KV_BLOCK * QN_KV_BLOCK;
+    for (uint32_t layer = 0; layer < LAYERS; layer++)
+        for (uint32_t pos = l->len; pos < end; pos++)
+            if (!position_holds(c, l, layer, pos)) return false;
+    return true;
+}

@@ -31,7 +31,9 @@ void timeline_tokens(timeline *l, const uint32_t *tokens,
                      uint32_t n); /* sets what len grows into */
 /* Reserve, write `n` positions, commit `kept` of them. */
 qn_code timeline_step(const qn_cache *c, timeline *l, uint32_t n, uint32_t kept, qn_err *err);
-/* Every position that a row at len may see reads as the model says, and behind len are zeros. */
+/* Every position that a row at len may see reads as the model says. */
 bool timeline_holds(const qn_cache *c, const timeline *l);
+/* Behind len the open block, the sequence's own, is zeros (rule R2). */
+bool timeline_clean_behind(const qn_cache *c, const timeline *l);
 
 #endif

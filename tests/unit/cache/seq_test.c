@@ -56,6 +56,19 @@ static void holds_what_was_committed_around_every_block_edge(qt *t)
     finish(t, c);
 }
 
+static void a_block_taken_again_is_zeros_behind_what_is_written(qt *t)
+{
+    qn_cache *c = open_world(t, "ff", 3, 0);
+    for (uint32_t n = 130; n > 60; n -= 3) { /* shorter each time: the rest was somebody else's */
+        timeline l;
+        start(t, c, &l, n * 1000, n);
+        QT_EQ(t, timeline_step(c, &l, n, n, NULL), QN_OK);
+        QT_OKF(t, timeline_holds(c, &l) && timeline_clean_behind(c, &l), "%u positions", n);
+        qn_seq_close(l.seq);
+    }
+    finish(t, c);
+}
+
 static void a_hit_is_exact_to_the_token(qt *t)
 {
     qn_cache *c = open_world(t, "f", 16, 0);
@@ -149,6 +162,11 @@ static void an_abandoned_step_leaves_zeros_and_no_blocks(qt *t)
     const float *block = (const float *)(k->pool + table[0] * k->block_bytes);
     QT_OK(t, timeline_holds(c, &l));
     QT_OK(t, qt_all(t, block + 35 * 4, 29 * 4, 0.0f)); /* K of head 0, positions 35 to 63 */
+    QT_EQ(t, qn_seq_trim(l.seq, 35), 35);
+    for (uint32_t n = 1; n <= 4; n++) { /* all but one, and none of one */
+        QT_EQ(t, timeline_step(c, &l, n, n - 1, NULL), QN_OK);
+        QT_OKF(t, timeline_clean_behind(c, &l), "%u of %u kept", n - 1, n);
+    }
     qn_seq_close(l.seq);
     finish(t, c);
 }
@@ -459,7 +477,8 @@ static void a_step_allocates_nothing(qt *t)
     finish(t, c);
 }
 
-QT_MAIN(QT(holds_what_was_committed_around_every_block_edge), QT(a_hit_is_exact_to_the_token),
+QT_MAIN(QT(holds_what_was_committed_around_every_block_edge),
+        QT(a_block_taken_again_is_zeros_behind_what_is_written), QT(a_hit_is_exact_to_the_token),
         QT(a_prompt_that_leaves_midway_gets_the_common_part),
         QT(keys_that_collide_give_no_wrong_hit), QT(two_that_compute_the_same_share_it_afterwards),
         QT(an_abandoned_step_leaves_zeros_and_no_blocks), QT(a_fork_goes_its_own_way),
