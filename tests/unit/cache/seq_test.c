@@ -163,9 +163,9 @@ static void an_abandoned_step_leaves_zeros_and_no_blocks(qt *t)
     QT_OK(t, timeline_holds(c, &l));
     QT_OK(t, qt_all(t, block + 35 * 4, 29 * 4, 0.0f)); /* K of head 0, positions 35 to 63 */
     QT_EQ(t, qn_seq_trim(l.seq, 35), 35);
-    for (uint32_t k = 1; k <= 4; k++) { /* all but one, and none of one */
-        QT_EQ(t, timeline_step(c, &l, k, k - 1, NULL), QN_OK);
-        QT_OKF(t, timeline_clean_behind(c, &l), "%u of %u kept", k - 1, k);
+    for (uint32_t i = 1; i <= 4; i++) { /* all but one, and none of one */
+        QT_EQ(t, timeline_step(c, &l, i, i - 1, NULL), QN_OK);
+        QT_OKF(t, timeline_clean_behind(c, &l), "%u of %u kept", i - 1, i);
     }
     qn_seq_close(l.seq);
     finish(t, c);
