@@ -48,7 +48,7 @@ quern_code quern_engine_open(quern_engine **out, quern_model *model,
     const qn_code rc = qn_engine_open(&inner, model->model, &e, err);
     if (rc != QN_OK) {
         qn_free(shell);
-        return rc;
+        return qn_runtime_tell_memory(model->rt, rc, err);
     }
     atomic_init(&shell->refs, 1);
     atomic_init(&shell->engine, inner);

@@ -19,9 +19,13 @@ struct quern_runtime {
     void *log_ctx;
     char *image_dir; /* NULL: none */
     uint32_t threads, isa_mask;
+    uint64_t memory_ceiling; /* bytes; 0: none */
     char describe[96];
 };
 quern_runtime *qn_runtime_ref(quern_runtime *rt);
+/* Puts ceiling and live bytes in front of a NOMEM, so that it tells what was asked of what; returns rc
+ * unchanged. */
+qn_code qn_runtime_tell_memory(const quern_runtime *rt, qn_code rc, qn_err *err);
 
 struct quern_model {
     atomic_uint refs;

@@ -28,7 +28,7 @@ quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *pa
     const qn_code rc = qn_model_open(&m->model, path, &inner, err);
     if (rc != QN_OK) {
         qn_free(m);
-        return rc;
+        return qn_runtime_tell_memory(rt, rc, err);
     }
     atomic_init(&m->refs, 1);
     m->rt = qn_runtime_ref(rt);

@@ -32,6 +32,7 @@ static qn_code fill(quern_runtime *rt, const quern_runtime_options *o, qn_err *e
     QN_TRY(qn_cpu_parse_isa(&rt->isa_mask, o->isa, err));
     QN_TRY(copy_text(&rt->image_dir, o->image_dir, err));
     rt->threads = o->threads ? o->threads : qn_cpu_cores();
+    rt->memory_ceiling = o->memory_ceiling;
     rt->log_fn = o->log;
     rt->log_ctx = o->log_ctx;
     if (o->log) QN_TRY(qn_logger_new(&rt->log, o->log_levels, to_user, rt, err));
@@ -65,6 +66,13 @@ quern_runtime *qn_runtime_ref(quern_runtime *rt)
 {
     atomic_fetch_add_explicit(&rt->refs, 1, memory_order_relaxed);
     return rt;
+}
+
+qn_code qn_runtime_tell_memory(const quern_runtime *rt, qn_code rc, qn_err *err)
+{
+    if (rc != QN_E_NOMEM || !rt->memory_ceiling) return rc;
+    return qn_wrap(err, rc, "memory ceiling of %llu bytes, %zu live",
+                   (unsigned long long)rt->memory_ceiling, qn_alloc_live_bytes());
 }
 
 void quern_runtime_close(quern_runtime *rt)

@@ -56,10 +56,12 @@ static void close_world(world *w)
     qn_device_close(w->dev);
 }
 
+/* The last n_logits of the n rows have a logit row. */
 static void fill_step(qn_step *s, const world *w, const uint32_t *tokens, uint32_t begin,
-                      uint32_t n)
+                      uint32_t n, uint32_t n_logits)
 {
-    s->n_rows = s->n_logits = n;
+    s->n_rows = n;
+    s->n_logits = n_logits;
     s->n_seqs = 1;
     for (uint32_t r = 0; r < n; r++) {
         const uint32_t pos = begin + r;
@@ -71,9 +73,11 @@ static void fill_step(qn_step *s, const world *w, const uint32_t *tokens, uint32
         qn_step_keys(s)[r] = (qn_keys){0, pos + 1, pos + 1, pos + 1};
         qn_step_parent(s)[r] = QN_STEP_NONE;
         qn_step_adapter(s)[r] = QN_STEP_NONE;
-        qn_step_logit_row(s)[r] = r;
-        qn_step_sampler(s)[r] = (qn_sampler){0};
-        qn_step_register(s)[r] = QN_STEP_NONE;
+    }
+    for (uint32_t i = 0; i < n_logits; i++) {
+        qn_step_logit_row(s)[i] = n - n_logits + i;
+        qn_step_sampler(s)[i] = (qn_sampler){0};
+        qn_step_register(s)[i] = QN_STEP_NONE;
     }
     for (uint32_t g = 0; g < w->n_groups; g++) {
         uint32_t n_blocks = 0;
@@ -84,21 +88,24 @@ static void fill_step(qn_step *s, const world *w, const uint32_t *tokens, uint32
 }
 
 static qn_code run_chunk(float *out, world *w, const qn_model *m, const uint32_t *tokens,
-                         uint32_t begin, uint32_t n, forward_how how, qn_err *err)
+                         uint32_t begin, uint32_t n, uint32_t n_logits, forward_how how,
+                         qn_err *err)
 {
     const uint32_t vocab = qn_model_get_desc(m)->vocab;
-    const qn_plan_key key = {
-        .rows = n, .logits = n, .features = how.features | QN_PLAN_NO_DRAW | QN_PLAN_KEEP_LOGITS};
+    const qn_plan_key key = {.rows = n,
+                             .logits = n_logits,
+                             .features = how.features | QN_PLAN_NO_DRAW | QN_PLAN_KEEP_LOGITS};
     qn_plan *p = NULL;
     size_t ld = 0;
     QN_TRY(qn_plans_get(&p, w->plans, &key, err));
     QN_TRY(qn_seq_reserve(w->seq, n, err));
-    fill_step(qn_plan_step(p), w, tokens, begin, n);
+    fill_step(qn_plan_step(p), w, tokens, begin, n, n_logits);
     QN_TRY(qn_plan_exec(p, err));
     const float *logits = qn_plan_logits(p, &ld);
-    if (!logits) return qn_fail(err, QN_E_INTERNAL, "the plan kept no logits");
-    for (uint32_t r = 0; r < n; r++)
-        memcpy(out + (size_t)(begin + r) * vocab, logits + r * ld, vocab * sizeof *out);
+    if (!logits && n_logits) return qn_fail(err, QN_E_INTERNAL, "the plan kept no logits");
+    for (uint32_t r = 0; r < n_logits; r++)
+        memcpy(out + (size_t)(begin + n - n_logits + r) * vocab, logits + r * ld,
+               vocab * sizeof *out);
     return qn_seq_commit(w->seq, tokens + begin, n, NULL, 0, err);
 }
 
@@ -108,8 +115,11 @@ float *forward_logits(qt *t, const qn_model *m, const uint32_t *tokens, uint32_t
     qn_err err = {0};
     float *out = qt_fill_f32((size_t)n * qn_model_get_desc(m)->vocab, -1e30f);
     qn_code rc = open_world(&w, m, n, how, &err);
-    for (uint32_t at = 0; rc == QN_OK && at < n; at += w.rows)
-        rc = run_chunk(out, &w, m, tokens, at, w.rows < n - at ? w.rows : n - at, how, &err);
+    for (uint32_t at = 0; rc == QN_OK && at < n; at += w.rows) {
+        const uint32_t rows = w.rows < n - at ? w.rows : n - at;
+        const uint32_t n_logits = !how.last_only ? rows : at + rows == n ? 1 : 0;
+        rc = run_chunk(out, &w, m, tokens, at, rows, n_logits, how, &err);
+    }
     close_world(&w);
     if (QT_OKF(t, rc == QN_OK, "%s: %s", qn_model_path(m), err.msg)) return out;
     qt_release(1, out);

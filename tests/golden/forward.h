@@ -10,10 +10,12 @@ typedef struct forward_how {
     uint32_t isa;      /* CPU features allowed; 0: all */
     uint32_t chunk;    /* rows a step; 0: all at once */
     uint32_t features; /* QN_PLAN_ */
+    bool
+        last_only; /* as a prompt is run: a logit row for the last position, none in other chunks */
     qn_kv_fmt kv;
 } forward_how;
 
-/* Logits [n][vocab] at every position, owned (qt_release); NULL after a failed check. */
+/* Logits [n][vocab] at every position (last_only: rows that were not computed hold -1e30), owned (qt_release); NULL after a failed check. */
 float *forward_logits(qt *t, const qn_model *m, const uint32_t *tokens, uint32_t n,
                       forward_how how);
 

@@ -66,6 +66,31 @@ static void check_image(qt *t, const char *name)
 #include "llama.def"
 #undef X
 
+/* A prompt computes less behind the last layer's attention; its one row of logits stays the same. */
+static void check_last_row(qt *t, const char *name, uint32_t n, uint32_t chunk)
+{
+    golden g;
+    qn_model *m = NULL;
+    if (golden_open(t, &g, name) && (m = open_model(t, g.model, NULL)) != NULL) {
+        const size_t at = (size_t)(n - 1) * g.vocab;
+        float *all = forward_logits(t, m, g.tokens, n, (forward_how){.kv = QN_KV_F16});
+        float *last = forward_logits(
+            t, m, g.tokens, n, (forward_how){.kv = QN_KV_F16, .chunk = chunk, .last_only = true});
+        if (all && last) qt_same(t, last + at, all + at, g.vocab);
+        qt_release(2, all, last);
+    }
+    qn_model_unref(m);
+    golden_close(&g);
+}
+
+static void a_prompt_gives_the_last_row_of_all_rows(qt *t)
+{
+    static const uint32_t chunks[] = {0, 1, 7, 32, 64, 131};
+    for (size_t i = 0; i < QT_LEN(chunks); i++) check_last_row(t, "gguf-q4_1", 132, chunks[i]);
+    check_last_row(t, "st-f16-bias", 33, 32);
+    check_last_row(t, "mlx-mixed", 20, 0);
+}
+
 static void no_golden_is_left_out(qt *t)
 {
     static const char *const listed[] = {
@@ -89,6 +114,7 @@ static const qt_case cases[] = {
 #define X(id, name) QT(id##_plan_equals_the_oracle), QT(id##_packed_weights_change_no_bit),
 #include "llama.def"
 #undef X
+    QT(a_prompt_gives_the_last_row_of_all_rows),
     QT(no_golden_is_left_out),
 };
 

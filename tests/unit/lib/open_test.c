@@ -155,6 +155,23 @@ static void a_report_survives_every_failed_allocation(qt *t)
     QT_EQ(t, rc, QUERN_OK);
 }
 
+static void an_engine_beyond_the_ceiling_says_what_was_asked_of_what(qt *t)
+{
+    world w = {0};
+    quern_error err = {0};
+    quern_runtime_options o = QUERN_RUNTIME_OPTIONS_INIT;
+    o.memory_ceiling = qn_alloc_live_bytes() + (300 << 10);
+    QT_EQ(t, quern_runtime_open(&w.rt, &o, NULL), QUERN_OK);
+    QT_OKF(t, open_model(&w) == QUERN_OK, "%zu bytes live", qn_alloc_live_bytes());
+    QT_EQ(t, quern_engine_open(&w.engine, w.model, NULL, &err), QUERN_E_NOMEM);
+    QT_OK(t, !w.engine);
+    QT_OKF(t, strncmp(err.msg, "memory ceiling of ", 18) == 0 && strstr(err.msg, " live: "), "%s",
+           err.msg);
+    close_model(&w);
+    close_runtime(&w);
+    qn_alloc_set_ceiling(SIZE_MAX);
+}
+
 /* A reader that never takes an event costs memory only: the ring grows, nothing is lost. */
 static void events_wait_for_a_slow_reader(qt *t)
 {
@@ -184,4 +201,6 @@ QT_MAIN(QT(a_runtime_survives_every_failed_allocation),
         QT(a_model_survives_every_failed_allocation),
         QT(an_engine_survives_every_failed_allocation),
         QT(a_request_survives_every_failed_allocation),
-        QT(a_report_survives_every_failed_allocation), QT(events_wait_for_a_slow_reader))
+        QT(a_report_survives_every_failed_allocation),
+        QT(an_engine_beyond_the_ceiling_says_what_was_asked_of_what),
+        QT(events_wait_for_a_slow_reader))
