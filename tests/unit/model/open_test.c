@@ -355,6 +355,10 @@ static void hostile_configs_are_refused_by_key(qt *t)
         {"\"model_type\": \"llama\", \"num_local_experts\": 4,", QN_E_UNSUPPORTED, "4 experts"},
         {"\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"gptq\"},",
          QN_E_UNSUPPORTED, "\"gptq\""},
+        {"\"model_type\": \"llama\", \"quantization\": {\"mode\": \"mxfp4\", \"bits\": 4},",
+         QN_E_UNSUPPORTED, "quantization mode \"mxfp4\", known: affine"},
+        {"\"model_type\": \"llama\", \"quantization\": {\"bits\": 1e9, \"group_size\": -3},",
+         QN_E_UNSUPPORTED, "in groups of -3"},
         {"\"model_type\": \"qwen9\",", QN_E_UNSUPPORTED, "\"qwen9\""},
         {"", QN_E_FORMAT, "no model type"},
     };
