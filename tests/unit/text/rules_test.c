@@ -31,6 +31,17 @@ static void merges_by_rank_and_from_the_left(qt *t)
     qn_tokenizer_free(tok);
 }
 
+static void of_two_neighbouring_ranks_the_lower_goes_first(qt *t)
+{
+    const char *vocab = "{\"model\":{\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"ab\":3,\"bc\":4},"
+                        "\"merges\":[\"%s\",\"%s\"]}}";
+    char json[256];
+    snprintf(json, sizeof json, vocab, "a b", "b c");
+    one(t, json, "abc", "3 2");
+    snprintf(json, sizeof json, vocab, "b c", "a b"); /* not only from the left */
+    one(t, json, "abc", "0 4");
+}
+
 static void merges_may_be_pairs(qt *t)
 {
     one(t, "{\"model\":{\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[[\"a\",\"b\"]]}}", "abb",
@@ -453,8 +464,8 @@ static void wrong_files_are_refused_with_place_and_thing(qt *t)
         bad, "77");
 }
 
-QT_MAIN(QT(merges_by_rank_and_from_the_left), QT(merges_may_be_pairs),
-        QT(characters_without_a_token_vanish_without_an_unknown_token),
+QT_MAIN(QT(merges_by_rank_and_from_the_left), QT(of_two_neighbouring_ranks_the_lower_goes_first),
+        QT(merges_may_be_pairs), QT(characters_without_a_token_vanish_without_an_unknown_token),
         QT(unknown_characters_fuse_only_when_asked), QT(a_whole_span_wins_over_merges_when_asked),
         QT(prepends_and_replaces), QT(normalizers_lower_strip_and_decompose),
         QT(splits_by_every_behaviour), QT(behaviours_put_the_border_where_they_say),
