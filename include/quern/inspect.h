@@ -36,9 +36,10 @@ typedef struct quern_inspect_options {
  * itself cannot be read: file, field, found, expected), LIMIT, NOMEM. */
 QUERN_API quern_code quern_inspect(quern_report **out, const char *path,
                                    const quern_inspect_options *opt, quern_error *err);
-/* One JSON object: {"path","source","type","files","metadata":{...},"census":[{"format","tensors",
- * "bytes"}],"tensors":[...],"model":{...} or "problem":"..."}. NUL-terminated; *n (may be NULL) its
- * length; borrowed until free. */
+/* One JSON object: {"path","source","version" (of GGUF),"type","files","bytes","tensor_count",
+ * "metadata":{...},"census":[{"format","tensors","elements","bytes"}],"tensors":[...] (when asked
+ * for),"model":{...} or "problem":"..."}. NUL-terminated; *n (may be NULL) its length; borrowed until
+ * free. */
 QUERN_API const char *quern_report_json(const quern_report *r, size_t *n);
 QUERN_API void quern_report_free(quern_report *r); /* NULL is fine */
 

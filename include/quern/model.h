@@ -16,11 +16,12 @@ extern "C" {
 
 typedef struct quern_model quern_model;
 
-typedef enum quern_activations { /* what products multiply weights with */
-                                 QUERN_ACTIVATIONS_DEFAULT = 0, /* f32 */
-                                 QUERN_ACTIVATIONS_F32 = 1,
-                                 QUERN_ACTIVATIONS_I8 =
-                                     2 /* int8 per row and block, where the weights' format has such an order */
+/* What products multiply weights with. I8: int8 per row and block, where the weights' format has such
+ * an order of sums; f32 elsewhere. */
+typedef enum quern_activations {
+    QUERN_ACTIVATIONS_DEFAULT = 0, /* f32 */
+    QUERN_ACTIVATIONS_F32 = 1,
+    QUERN_ACTIVATIONS_I8 = 2
 } quern_activations;
 
 typedef struct quern_model_options {

@@ -50,8 +50,9 @@ typedef struct quern_event {
     const char *msg;  /* ERROR: borrowed until the next event */
 } quern_event;
 
-/* event is borrowed for the call. On the engine's thread: must be quick; may call
- * quern_request_cancel and nothing else of this library. The last event of the last choice ends it. */
+/* event is borrowed for the call. On the engine's thread, maybe before quern_request_open has returned:
+ * must be quick; may call quern_request_cancel and nothing else of this library. The DONE of the last
+ * choice, or an ERROR, is the last call. */
 typedef void quern_event_fn(void *ctx, const quern_event *event);
 
 enum {                                /* quern_request_options.flags */
@@ -95,8 +96,9 @@ typedef struct quern_request_options {
 QUERN_API quern_code quern_request_open(quern_request **out, quern_engine *e,
                                         const quern_request_options *opt, quern_error *err);
 /* Waits at most timeout_ms (< 0: for ever, 0: only looks) for the next event; *out is borrowed until
- * the next call on r, and NULL when there is none. Errors: AGAIN (none
- * yet), NOTFOUND (the last was already given), INVAL (opened with a callback). */
+ * the next call on r, and NULL when there is none. After an ERROR, or the DONE of every choice, there is
+ * none any more. Errors: AGAIN (none yet), NOTFOUND (the last was already given), INVAL (opened with a
+ * callback). */
 QUERN_API quern_code quern_request_next(const quern_event **out, quern_request *r, int timeout_ms,
                                         quern_error *err);
 /* Waits until the last event was given to the callback, or came into the queue. Errors: AGAIN. */

@@ -18,8 +18,7 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
      QN_OPT_TEXT,                                                                              \
      offsetof(type, run.model),                                                                \
      "FILE",                                                                                   \
-     "a GGUF file, or a directory with "                                                       \
-     "safetensors",                                                                            \
+     "a GGUF or .safetensors file, or a directory of such; needed",                            \
      0,                                                                                        \
      0,                                                                                        \
      0},                                                                                       \
@@ -27,7 +26,7 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
          QN_OPT_U32,                                                                           \
          offsetof(type, run.threads),                                                          \
          "N",                                                                                  \
-         "lanes (one per physical core)",                                                      \
+         "lanes that compute (QUERN_THREADS, else one per physical core)",                     \
          1,                                                                                    \
          1024,                                                                                 \
          0},                                                                                   \

@@ -45,8 +45,12 @@ static qn_code bad_value(const qn_opt *o, qn_str text, qn_err *err)
     if (o->kind == QN_OPT_CHOICE)
         return qn_fail(err, QN_E_INVAL, "--%s is \"%.*s\", expected %s", o->name, QN_STR_ARG(text),
                        o->arg);
-    return qn_fail(err, QN_E_INVAL, "--%s is \"%.*s\", expected a%s number from %g to %g", o->name,
-                   QN_STR_ARG(text), o->kind == QN_OPT_F32 ? "" : " whole", o->lo, o->hi);
+    if (o->kind == QN_OPT_F32)
+        return qn_fail(err, QN_E_INVAL, "--%s is \"%.*s\", expected a number from %g to %g",
+                       o->name, QN_STR_ARG(text), o->lo, o->hi);
+    const uint64_t most = o->hi < 0x1p64 ? (uint64_t)o->hi : UINT64_MAX;
+    return qn_fail(err, QN_E_INVAL, "--%s is \"%.*s\", expected a whole number from %llu to %llu",
+                   o->name, QN_STR_ARG(text), (unsigned long long)o->lo, (unsigned long long)most);
 }
 
 static qn_code store(void *opts, const qn_opt *o, const char *value, qn_err *err)
@@ -151,8 +155,8 @@ static void print_default(qn_io *io, const qn_verb *verb, const qn_opt *o)
 
 void qn_help_verb(qn_io *io, const qn_verb *verb)
 {
-    qn_io_print(io, "quern %s%s%s%s%s\n\n%s\n", verb->name, verb->options->name ? " [options]" : "",
-                verb->args[0] ? " " : "", verb->args, "", verb->summary);
+    qn_io_print(io, "quern %s%s%s%s\n\n%s\n", verb->name, verb->options->name ? " [options]" : "",
+                verb->args[0] ? " " : "", verb->args, verb->summary);
     if (verb->notes) qn_io_print(io, "%s\n", verb->notes);
     if (verb->options->name) qn_io_print(io, "\n");
     for (const qn_opt *o = verb->options; o->name; o++) {
@@ -171,6 +175,14 @@ void qn_help_all(qn_io *io)
     for (const qn_verb *const *v = qn_verbs; *v; v++)
         qn_io_print(io, "  %-10s %s\n", (*v)->name, (*v)->summary);
     qn_io_print(
-        io, "\n\"quern help VERB\" tells its options. The environment: QUERN_ISA (auto, generic, "
-            "avx2,\navx512, neon), QUERN_THREADS, QUERN_HOME (caches; ~/.cache/quern).\n");
+        io, "\n\"quern help VERB\" tells its options. Results go to stdout, all else to stderr.\n\n"
+            "Environment\n"
+            "  QUERN_ISA      auto, generic, avx2, avx512 or neon: the most that kernels may use\n"
+            "  QUERN_THREADS  lanes, where --threads is not given\n"
+            "  QUERN_HOME     where files are kept (~/.cache/quern)\n\n"
+            "Exit status: 0, or\n");
+    for (int status = 1; status < 256; status++)
+        for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++)
+            if (quern_code_exit((quern_code)code) == status)
+                qn_io_print(io, "  %-3d  %s\n", status, quern_code_text((quern_code)code));
 }

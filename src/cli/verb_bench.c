@@ -186,13 +186,14 @@ out:
     return rc;
 }
 
-const qn_verb qn_verb_bench = {"bench",
-                               "",
-                               "measure prefill and decode of one request",
-                               NULL,
-                               options,
-                               &defaults,
-                               sizeof(bench_opts),
-                               0,
-                               0,
-                               bench};
+const qn_verb qn_verb_bench = {
+    "bench",
+    "",
+    "measure prefill and decode of one request",
+    "Made-up token ids are decoded greedily; one pass runs unmeasured first.",
+    options,
+    &defaults,
+    sizeof(bench_opts),
+    0,
+    0,
+    bench};

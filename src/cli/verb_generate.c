@@ -27,13 +27,15 @@ static const qn_opt options[] = {
     {"top-p", QN_OPT_F32, AT(top_p), "P", "keep the likeliest tokens that sum to P", 0, 1, 0},
     {"top-k", QN_OPT_U32, AT(top_k), "K", "keep the K likeliest tokens (all)", 0, 1 << 24, 0},
     {"min-p", QN_OPT_F32, AT(min_p), "P", "drop tokens below P times the likeliest", 0, 1, 0},
-    {"seed", QN_OPT_U64, AT(seed), "N", "seed of the draws (random, told by --stats)", 0, 0x1p64,
-     AT(has_seed)},
-    {"max-tokens", QN_OPT_U32, AT(max_tokens), "N", "stop after so many tokens", 1, 1 << 24, 0},
-    {"stop", QN_OPT_TEXT, AT(stop), "TEXT", "stop before this text", 0, 0, 0},
-    {"prompt", QN_OPT_TEXT, AT(prompt), "TEXT", "the prompt, instead of an argument", 0, 0, 0},
-    {"raw", QN_OPT_FLAG, AT(raw), NULL, "take the prompt as it is (always so for now)", 0, 0, 0},
-    {"ignore-eos", QN_OPT_FLAG, AT(ignore_eos), NULL, "go on behind the end of the text", 0, 0, 0},
+    {"seed", QN_OPT_U64, AT(seed), "N", "seed of the draws (a random one; --stats tells it)", 0,
+     0x1p64, AT(has_seed)},
+    {"max-tokens", QN_OPT_U32, AT(max_tokens), "N", "end after so many tokens", 1, 1 << 24, 0},
+    {"stop", QN_OPT_TEXT, AT(stop), "TEXT", "end before this text", 0, 0, 0},
+    {"prompt", QN_OPT_TEXT, AT(prompt), "TEXT", "the prompt, where it is no argument", 0, 0, 0},
+    {"raw", QN_OPT_FLAG, AT(raw), NULL, "no chat template: the prompt as it stands (the default)",
+     0, 0, 0},
+    {"ignore-eos", QN_OPT_FLAG, AT(ignore_eos), NULL, "go on where the model ends its text", 0, 0,
+     0},
     {"stats", QN_OPT_FLAG, AT(stats), NULL, "tell counts and speed on stderr", 0, 0, 0},
     QN_OPT_END,
 };
@@ -151,8 +153,12 @@ const qn_verb qn_verb_generate = {
     "generate",
     "[PROMPT | -]",
     "continue a text with a model, streamed to stdout",
-    "The prompt is completed as it stands; chat templates are not applied. Special tokens may be\n"
-    "spelled in it (\"<|im_end|>\").",
+    "\n  quern generate --model model.gguf --max-tokens 24 \"The capital of France is\"\n"
+    "  quern generate --model model.gguf --temp 0.8 --top-p 0.95 --seed 7 - < prompt.txt\n\n"
+    "\"-\" reads the prompt from stdin, line ends included. It is completed as it stands: chat\n"
+    "templates are not applied, but special tokens may be spelled in it (\"<|im_end|>\"). The "
+    "same\n"
+    "prompt, options and seed give the same text, on any number of threads.",
     options,
     &defaults,
     sizeof(generate_opts),

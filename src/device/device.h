@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - where ops run: memory, copies, streams and events of one device.
+/* device.h - where ops run: memory and copies of one device.
  *
  * The CPU is a device whose memory is the host's and whose lanes are a pool; CUDA fills the same
  * table. Everything above asks the table, so a plan is built the same way for every device.

@@ -112,7 +112,8 @@ static void what_is_wrong_is_named(qt *t)
         {"--small 1.5", "--small is \"1.5\""},
         {"--small 0x10", "--small is \"0x10\""},
         {"--small=", "--small is \"\""},
-        {"--big 18446744073709551616", "--big is \"18446744073709551616\""},
+        {"--big 18446744073709551616", "--big is \"18446744073709551616\", expected a whole number "
+                                       "from 0 to 18446744073709551615"},
         {"--real nan", "--real is \"nan\", expected a number from 0 to 1"},
         {"--real 1.01", "--real is \"1.01\""},
         {"--choice four", "--choice is \"four\", expected one|two|three"},

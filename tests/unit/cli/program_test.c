@@ -70,6 +70,12 @@ static void help_lists_all_verbs(qt *t)
     QT_EQ(t, r->status, 0);
     for (size_t i = 0; i < QT_LEN(verbs); i++)
         QT_OKF(t, strstr(r->out, verbs[i]) != NULL, "%s", verbs[i]);
+    for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++) {
+        char line[96];
+        snprintf(line, sizeof line, "  %-3d  %s\n", quern_code_exit((quern_code)code),
+                 quern_code_text((quern_code)code));
+        QT_OKF(t, strstr(r->out, line) != NULL, "%s", line);
+    }
     QT_OK(t, strstr(quern("generate --help")->out, "--max-tokens N"));
     QT_OK(t, strstr(quern("help bench")->out, "--depth N"));
     QT_OK(t, quern("--help")->status == 0 && quern("")->status == 0);
