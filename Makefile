@@ -6,8 +6,7 @@ all: build
 install-deps:
 	@tools/install-deps.sh
 build:
-	@cmake --preset release -DQUERN_WERROR=$(if $(CI),ON,OFF) >/dev/null
-	@cmake --build --preset release
+	@tools/build.sh release
 test: install-deps
 	@tools/test.sh
 run: install-deps build

@@ -16,17 +16,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${root[@]}" apt-get update -qq
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
-starter=$(tools/starter.sh)
+QUERN_TEST_STARTER=$(tools/starter.sh)
+export QUERN_TEST_STARTER
 
-build() { # build PRESET
-  cmake --preset "$1" -DQUERN_WERROR=ON "-DQUERN_STARTER=$starter" >/dev/null
-  nice cmake --build --preset "$1" >build.log 2>&1 || { tail -n 60 build.log; exit 1; }
-  rm -f build.log
-}
+build() { CI=1 nice tools/build.sh "$1" || exit 1; }
 step() { printf '\n== %s\n' "$*"; }
 
 step "checks"; tools/checks.sh
-step "release build, instruction sets"; build release; tools/check_isa.sh build/release
+step "release build, instruction sets"; build release; tools/check_isa.sh build/release; python3 tools/check_names.py build/release
 step "address and undefined-behaviour sanitizers"; build asan
 ctest --preset asan -j "$(nproc)" --no-tests=error
 step "thread sanitizer"; build tsan

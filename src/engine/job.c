@@ -25,6 +25,8 @@ static qn_code check_supported(const qn_request *r, qn_err *err)
     if (r->adapters.n) return not_yet(err, "adapters");
     if (r->media.n) return not_yet(err, "media");
     if (r->state.n) return not_yet(err, "sampler state");
+    if (r->credits)
+        return not_yet(err, "credits"); /* nobody could grant more: it would park for good */
     if ((s->set & QN_SET_REPETITION) && s->repetition_penalty != 0.0f &&
         s->repetition_penalty != 1.0f)
         return not_yet(err, "repetition_penalty");

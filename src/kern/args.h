@@ -128,7 +128,7 @@ typedef struct qn_quant_rows_args {
  *   BLOCK32:   t = d * S, or fmaf(m, xs, d * S) with an offset; S = sum (code) q
  *   BLOCK256:  t = d * S, S = sum over 16s of scale * sum (code) q; with minimums
  *              fmaf(-dmin, sum over 16s of min * xs, d * S)
- *   y = fmaf(dx, t, y), then bias and add as in linear. Unit: an output. */
+ *   y = fmaf(dx, t, y), then bias and add as in linear. Alias: add == y. Unit: an output. */
 typedef struct qn_linear_i8_args {
     float *y;
     size_t ld_y;

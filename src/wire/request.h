@@ -100,7 +100,7 @@ typedef struct qn_request {
     uint64_t cache_space; /* prefixes are shared only between requests of equal space */
     uint32_t flags;
     int32_t priority;      /* larger goes first; 0 is usual */
-    uint32_t credits;      /* events the receiver may send before it must be granted more */
+    uint32_t credits;      /* events the receiver may send before it is granted more; 0: no limit */
     uint32_t n_choices;    /* >= 1 */
     uint32_t max_tokens;   /* a ceiling on each completion; meaningful when set */
     uint32_t min_tokens;   /* no stop before; 0: none */

@@ -374,7 +374,7 @@ static void refusals_name_the_field(qt *t)
         qn_request_in in;
         qn_code code;
         const char *word;
-    } bad[9];
+    } bad[10];
     for (size_t i = 0; i < QT_LEN(bad); i++)
         bad[i].in = ask(ids, 2, 4), bad[i].code = QN_E_UNSUPPORTED;
     bad[0].in.tokens = bad_id, bad[0].code = QN_E_INVAL, bad[0].word = "tokens";
@@ -391,6 +391,7 @@ static void refusals_name_the_field(qt *t)
     bad[7].word = "xtc_probability";
     bad[8].in.stop_ids = bad_id + 1, bad[8].in.n_stop_ids = 1, bad[8].code = QN_E_INVAL;
     bad[8].word = "stop_ids";
+    bad[9].in.credits = 8, bad[9].word = "credits";
     for (size_t i = 0; i < QT_LEN(bad); i++) {
         kit_call *c = kit_call_new();
         qn_err err = {0};
