@@ -164,8 +164,8 @@ bool qn_json_next(const qn_json *object, const void **it, const char **key, cons
     at = at ? json_object_iter_next(raw(object), at) : json_object_iter(raw(object));
     *it = at;
     if (!at) return false;
-    *key = json_object_iter_key(at);
-    *value = wrap(json_object_iter_value(at));
+    if (key) *key = json_object_iter_key(at);
+    if (value) *value = wrap(json_object_iter_value(at));
     return true;
 }
 

@@ -33,7 +33,7 @@ qn_json_type qn_json_type_of(const qn_json *v); /* NULL counts as QN_JSON_NULL *
 const qn_json *qn_json_get(const qn_json *v, const char *key);
 const qn_json *qn_json_at(const qn_json *v, size_t i);
 size_t qn_json_len(const qn_json *v); /* elements or members; 0 for scalars */
-/* Walk an object in file order: start with *it = NULL; false at the end. */
+/* Walk an object in file order: start with *it = NULL; false at the end. key and value may be NULL. */
 bool qn_json_next(const qn_json *object, const void **it, const char **key, const qn_json **value);
 /* UTF-8 bytes, borrowed, length in *n (may hold NULs); NULL when v is no string. */
 const char *qn_json_str(const qn_json *v, size_t *n);

@@ -72,6 +72,8 @@ static qn_code read_hf(qn_rope_spec *r, const qn_source *s, qn_err *err)
         if (qn_json_type_of(member) == QN_JSON_OBJECT)
             return qn_fail(err, QN_E_UNSUPPORTED,
                            "config.json: rope_parameters per layer type are not supported");
+    if (!name && qn_json_type_of(qn_json_get(o, "factor")) != QN_JSON_NULL)
+        return qn_fail(err, QN_E_FORMAT, "config.json: rope has a factor, rope_type is missing");
     if (name) QN_TRY(find_kind(&r->kind, qn_str_make(name, n), err));
     QN_TRY(json_take(&r->theta, o, "rope_theta", 1, 1e12, err));
     QN_TRY(json_take(&r->factor, o, "factor", 1e-3, 1e6, err));

@@ -83,6 +83,9 @@ static void walks_members_in_file_order(qt *t)
         keys[i++] = key[0];
     }
     QT_STR(t, keys, "zamb");
+    it = NULL; /* neither has to be asked for */
+    QT_OK(t, qn_json_next(v, &it, NULL, NULL) && qn_json_next(v, &it, NULL, &value));
+    QT_EQ(t, qn_json_int(value, -1), 1);
     qn_json_free(v);
     it = NULL;
     v = parse(t, "[1]");

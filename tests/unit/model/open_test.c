@@ -342,6 +342,11 @@ static void hostile_configs_are_refused_by_key(qt *t)
         {"\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"dynamic\"},", QN_E_UNSUPPORTED,
          "\"dynamic\""},
         {"\"model_type\": \"llama\", \"rope_scaling\": 3,", QN_E_FORMAT, "rope_scaling"},
+        {"\"model_type\": \"llama\", \"rope_scaling\": {\"factor\": 8},", QN_E_FORMAT,
+         "rope_type is missing"},
+        {"\"model_type\": \"llama\", \"rope_parameters\": {\"full_attention\": {\"rope_theta\": "
+         "1}},",
+         QN_E_UNSUPPORTED, "per layer type"},
         {"\"model_type\": \"llama\", \"rope_theta\": 0,", QN_E_LIMIT, "rope_theta"},
         {"\"model_type\": \"llama\", \"eos_token_id\": 40,", QN_E_FORMAT, "eos_token_id 40"},
         {"\"model_type\": \"llama\", \"eos_token_id\": \"2\",", QN_E_FORMAT, "eos_token_id"},
