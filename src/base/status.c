@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static const struct {
     const char *name, *text;
     int http, exit;
@@ -26,6 +28,34 @@ int quern_code_http(quern_code code) { return known(code) ? rows[code].http : 50
 int quern_code_exit(quern_code code) { return known(code) ? rows[code].exit : 70; }
 bool quern_code_retryable(quern_code code) { return known(code) && rows[code].retry; }
 
+/* Messages quote files and requests, and end in terminals and logs: what is no printable character
+ * becomes '?', and a character that the end of the record cut goes. */
+static void clean(char *msg)
+{
+    size_t n = strlen(msg), step = 0;
+    msg[n - qn_utf8_partial_tail(msg, n)] = '\0';
+    n = strlen(msg);
+    for (size_t i = 0; i < n; i += step) {
+        uint32_t cp = 0;
+        step = qn_utf8_step(msg + i, n - i, &cp);
+        if (cp == QN_UTF8_BAD || cp < 0x20 || (cp >= 0x7f && cp < 0xa0)) memset(msg + i, '?', step);
+    }
+}
+
+/* "first: second" into the record. Where both do not fit, the first gives way down to half of it. */
+static void join(qn_err *err, const char *first, const char *second)
+{
+    const size_t whole = sizeof err->msg - 1, n = strlen(second) + 2;
+    const size_t most = n < whole / 2 ? whole - n : whole - whole / 2;
+    const size_t keep = strlen(first) < most ? strlen(first) : most;
+    const size_t rest = n - 2 < whole - keep - 2 ? n - 2 : whole - keep - 2;
+    memcpy(err->msg, first, keep);
+    memcpy(err->msg + keep, ": ", 2);
+    memcpy(err->msg + keep + 2, second, rest);
+    err->msg[keep + 2 + rest] = '\0';
+    clean(err->msg);
+}
+
 qn_code qn_fail(qn_err *err, qn_code code, const char *fmt, ...)
 {
     if (!err) return code;
@@ -36,6 +66,7 @@ qn_code qn_fail(qn_err *err, qn_code code, const char *fmt, ...)
     if (vsnprintf(err->msg, sizeof err->msg, fmt, ap) <= 0)
         snprintf(err->msg, sizeof err->msg, "%s", quern_code_text(code));
     va_end(ap);
+    clean(err->msg);
     return code;
 }
 
@@ -43,32 +74,26 @@ qn_code qn_fail_sys(qn_err *err, qn_code code, int sys, const char *fmt, ...)
 {
     if (!err) return code;
     va_list ap;
-    char text[128] = "";
+    char text[128] = "", first[sizeof err->msg] = "";
     va_start(ap, fmt);
     err->code = code;
     err->sys = sys;
-    const int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    (void)vsnprintf(first, sizeof first, fmt, ap);
     va_end(ap);
-    const char *what = strerror_r(sys, text, sizeof text); /* GNU's: may leave text alone */
-    if (n >= 0 && (size_t)n + 3 < sizeof err->msg)
-        snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", what);
+    join(err, first, strerror_r(sys, text, sizeof text)); /* GNU's: may leave text alone */
     return code;
 }
 
 qn_code qn_wrap(qn_err *err, qn_code code, const char *fmt, ...)
 {
     if (!err) return code;
-    char old[sizeof err->msg];
+    char old[sizeof err->msg], first[sizeof err->msg] = "";
     memcpy(old, err->msg, sizeof old);
     va_list ap;
     va_start(ap, fmt);
-    const int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    (void)vsnprintf(first, sizeof first, fmt, ap);
     va_end(ap);
-    if (n < 0)
-        memcpy(err->msg, old, sizeof old);
-    else if ((size_t)n + 3 < sizeof err->msg)
-        snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %.*s",
-                 (int)(sizeof err->msg - (size_t)n - 3), old);
+    join(err, first, old);
     err->code = code;
     return code;
 }

@@ -91,6 +91,13 @@ static qn_code load_rest(qn_model *m, const qn_model_options *opt, qn_err *err)
     return QN_OK;
 }
 
+/* The readers name the file already; it is said once. */
+static bool names_file(const char *msg, const char *path)
+{
+    const size_t n = strlen(path);
+    return n && strncmp(msg, path, n) == 0 && (msg[n] == ':' || msg[n] == '/' || msg[n - 1] == '/');
+}
+
 static qn_code open_as(qn_model **out, const char *path, const qn_model_options *opt, bool bare,
                        qn_err *err)
 {
@@ -102,8 +109,8 @@ static qn_code open_as(qn_model **out, const char *path, const qn_model_options 
     qn_code rc = load_bare(m, path, err);
     if (rc == QN_OK && !bare) rc = load_rest(m, opt, err);
     if (rc != QN_OK) {
-        qn_model_unref(m); /* the readers name the file already: say it once */
-        return err && strstr(err->msg, path) ? rc : qn_wrap(err, rc, "%s", path);
+        qn_model_unref(m);
+        return err && names_file(err->msg, path) ? rc : qn_wrap(err, rc, "%s", path);
     }
     *out = m;
     return QN_OK;

@@ -53,5 +53,36 @@ static void long_messages_are_cut_not_overrun(qt *t)
     QT_OK(t, err.msg[0] != '\0'); /* never empty */
 }
 
+static void a_long_prefix_leaves_the_reason(qt *t)
+{
+    char text[600];
+    qn_err err = {0};
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    qn_fail(&err, QN_E_FORMAT, "field x is 3");
+    qn_wrap(&err, QN_E_FORMAT, "%s", text);
+    QT_OKF(t, strstr(err.msg, "aaa: field x is 3") != NULL, "%s", err.msg);
+    QT_EQ(t, strlen(err.msg), sizeof err.msg - 1);
+    qn_fail_sys(&err, QN_E_IO, ENOENT, "%s", text);
+    QT_OKF(t, strstr(err.msg, ": No such file") != NULL, "%s", err.msg);
+}
+
+/* Names out of a file must not reach a terminal as commands, nor a log as lines of their own. */
+static void messages_hold_printable_utf8_only(qt *t)
+{
+    char text[300];
+    qn_err err = {0};
+    qn_fail(&err, QN_E_FORMAT, "%s", "a\033[2J\nb\x7f \xc2\x9b \xff\xc3[ \xc3\xa9");
+    QT_STR(t, err.msg, "a?[2J?b? ?? ??[ \xc3\xa9");
+    qn_wrap(&err, QN_E_FORMAT, "%s", "f\r");
+    QT_STR(t, err.msg, "f?: a?[2J?b? ?? ??[ \xc3\xa9");
+    memset(text, 'a', sizeof text);
+    memcpy(text + sizeof err.msg - 2, "\xc3\xa9", 3); /* cut in its middle */
+    qn_fail(&err, QN_E_FORMAT, "%s", text);
+    QT_EQ(t, strlen(err.msg), sizeof err.msg - 2);
+    QT_EQ(t, err.msg[sizeof err.msg - 3], 'a');
+}
+
 QT_MAIN(QT(every_code_has_name_text_and_statuses), QT(messages_are_told_once_and_prefixed),
-        QT(long_messages_are_cut_not_overrun))
+        QT(long_messages_are_cut_not_overrun), QT(a_long_prefix_leaves_the_reason),
+        QT(messages_hold_printable_utf8_only))
