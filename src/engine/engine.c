@@ -16,7 +16,14 @@
 #include "base/alloc.h"
 #include "engine/engine_int.h"
 
-enum { MIN_LOGITS = 16, MAX_SEQS = 4096, MAX_ROWS = 1 << 16, SPARE_MAIL = 64, EVENT_ROOM = 4096 };
+enum {
+    MIN_LOGITS = 16,
+    MAX_SEQS = 4096,
+    MAX_ROWS = 1 << 16,
+    MAX_QUEUE = 1 << 20,
+    SPARE_MAIL = 64,
+    EVENT_ROOM = 4096
+};
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -39,9 +46,8 @@ static qn_code fill_options(qn_engine *e, const qn_engine_options *opt, qn_err *
     if (o->max_rows > MAX_ROWS)
         return qn_fail(err, QN_E_LIMIT, "max_rows is %u, expected at most %d", o->max_rows,
                        MAX_ROWS);
-    if (o->queue > UINT32_MAX / 2)
-        return qn_fail(err, QN_E_LIMIT, "queue is %u, expected at most %u", o->queue,
-                       UINT32_MAX / 2);
+    if (o->queue > MAX_QUEUE)
+        return qn_fail(err, QN_E_LIMIT, "queue is %u, expected at most %d", o->queue, MAX_QUEUE);
     if (o->context > made_for)
         return qn_fail(err, QN_E_LIMIT, "context is %u, the model was made for %u", o->context,
                        made_for);

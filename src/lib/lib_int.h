@@ -49,5 +49,7 @@ qn_code qn_lib_options(void *dst, size_t full, size_t first, const void *src, co
                        qn_err *err);
 /* INVAL "NAME is missing" when p is NULL. */
 qn_code qn_lib_given(const void *p, const char *name, qn_err *err);
+/* INVAL when path is NULL or empty. */
+qn_code qn_lib_path(const char *path, qn_err *err);
 
 #endif

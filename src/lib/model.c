@@ -13,7 +13,7 @@ quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *pa
     QN_TRY(qn_lib_given(out, "out", err));
     *out = NULL;
     QN_TRY(qn_lib_given(rt, "runtime", err));
-    QN_TRY(qn_lib_given(path, "path", err));
+    QN_TRY(qn_lib_path(path, err));
     QN_TRY(qn_lib_options(&o, sizeof o, sizeof o, opt, "model", err));
     if ((unsigned)o.activations > QUERN_ACTIVATIONS_I8)
         return qn_fail(err, QN_E_INVAL, "activations is %d, expected 0 to %d", (int)o.activations,
@@ -139,8 +139,11 @@ quern_code quern_inspect(quern_report **out, const char *path, const quern_inspe
     quern_inspect_options o;
     QN_TRY(qn_lib_given(out, "out", err));
     *out = NULL;
-    QN_TRY(qn_lib_given(path, "path", err));
+    QN_TRY(qn_lib_path(path, err));
     QN_TRY(qn_lib_options(&o, sizeof o, sizeof o, opt, "inspect", err));
+    const uint32_t known = QUERN_INSPECT_TENSORS | QUERN_INSPECT_TOKENIZER;
+    if (o.flags & ~known)
+        return qn_fail(err, QN_E_INVAL, "flags are %#x, known: %#x", o.flags, known);
     const qn_inspect_options inner = {.tensors = (o.flags & QUERN_INSPECT_TENSORS) != 0,
                                       .arrays = (o.flags & QUERN_INSPECT_TOKENIZER) != 0};
     quern_report *r = qn_zalloc(sizeof *r);

@@ -29,3 +29,9 @@ qn_code qn_lib_given(const void *p, const char *name, qn_err *err)
 {
     return p ? QN_OK : qn_fail(err, QN_E_INVAL, "%s is missing", name);
 }
+
+qn_code qn_lib_path(const char *path, qn_err *err)
+{
+    QN_TRY(qn_lib_given(path, "path", err));
+    return path[0] ? QN_OK : qn_fail(err, QN_E_INVAL, "path is empty");
+}

@@ -159,6 +159,10 @@ static qn_code check(const quern_request_options *o, qn_err *err)
     const uint32_t known = QUERN_REQUEST_IGNORE_EOS | QUERN_REQUEST_NO_CACHE | QUERN_REQUEST_SEED;
     if (o->flags & ~known)
         return qn_fail(err, QN_E_INVAL, "flags are %#x, known: %#x", o->flags, known);
+    const uint32_t text_known = QUERN_TOKENIZE_SPECIAL | QUERN_TOKENIZE_MARKERS;
+    if (o->text_flags & ~text_known)
+        return qn_fail(err, QN_E_INVAL, "text_flags are %#x, known: %#x", o->text_flags,
+                       text_known);
     if (o->n_tokens) QN_TRY(qn_lib_given(o->tokens, "tokens", err));
     if (o->text_n) QN_TRY(qn_lib_given(o->text, "text", err));
     if (o->n_stop_tokens) QN_TRY(qn_lib_given(o->stop_tokens, "stop_tokens", err));

@@ -187,9 +187,6 @@ static qn_code put_stop_text(qn_buf *out, size_t start, qn_request *r, const qn_
                              qn_err *err)
 {
     qn_wire_ref ref = {0, 0};
-    if (in->n_stop_text > QN_REQUEST_MAX_STOPS)
-        return qn_fail(err, QN_E_LIMIT, "%zu stop strings, limit %d", in->n_stop_text,
-                       QN_REQUEST_MAX_STOPS);
     const qn_wire_ref none[QN_REQUEST_MAX_STOPS] = {{0, 0}};
     QN_TRY(qn_wire_put(out, start, &r->stop_text, none, in->n_stop_text, sizeof ref, err));
     for (size_t i = 0; i < in->n_stop_text; i++) {
@@ -202,9 +199,6 @@ static qn_code put_stop_text(qn_buf *out, size_t start, qn_request *r, const qn_
 static qn_code put_adapters(qn_buf *out, size_t start, qn_request *r, const qn_request_in *in,
                             qn_err *err)
 {
-    if (in->n_adapters > QN_REQUEST_MAX_ADAPTERS)
-        return qn_fail(err, QN_E_LIMIT, "%zu adapters, limit %d", in->n_adapters,
-                       QN_REQUEST_MAX_ADAPTERS);
     const qn_request_adapter none[QN_REQUEST_MAX_ADAPTERS] = {{.scale = 0}};
     QN_TRY(qn_wire_put(out, start, &r->adapters, none, in->n_adapters, sizeof none[0], err));
     for (size_t i = 0; i < in->n_adapters; i++) {
@@ -235,10 +229,33 @@ static qn_request fixed_part(const qn_request_in *in)
     return r;
 }
 
+/* Refused before a byte of an array is read: a wild count must not be followed. */
+static qn_code check_counts(const qn_request_in *in, qn_err *err)
+{
+    const struct {
+        const char *field;
+        size_t n, most;
+    } lists[] = {
+        {"tokens", in->n_tokens, QN_REQUEST_MAX_TOKENS},
+        {"biases", in->n_biases, QN_REQUEST_MAX_BIASES},
+        {"stop ids", in->n_stop_ids, QN_REQUEST_MAX_STOPS},
+        {"stop strings", in->n_stop_text, QN_REQUEST_MAX_STOPS},
+        {"adapters", in->n_adapters, QN_REQUEST_MAX_ADAPTERS},
+        {"media", in->n_media, QN_REQUEST_MAX_MEDIA},
+        {"bytes of sampler state", in->state_bytes, MAX_STATE},
+    };
+    for (size_t i = 0; i < QN_LEN(lists); i++)
+        if (lists[i].n > lists[i].most)
+            return qn_fail(err, QN_E_LIMIT, "request: %zu %s, limit %zu", lists[i].n,
+                           lists[i].field, lists[i].most);
+    return QN_OK;
+}
+
 static qn_code put_all(qn_buf *out, size_t start, const qn_request_in *in, qn_err *err)
 {
     qn_request r = fixed_part(in);
     const qn_request *checked = NULL;
+    QN_TRY(check_counts(in, err));
     QN_TRY(qn_wire_start(out, &r, sizeof r, err));
     QN_TRY(qn_wire_put(out, start, &r.tokens, in->tokens, in->n_tokens, sizeof(uint32_t), err));
     QN_TRY(

@@ -172,6 +172,31 @@ static void an_engine_beyond_the_ceiling_says_what_was_asked_of_what(qt *t)
     qn_alloc_set_ceiling(SIZE_MAX);
 }
 
+static void unknown_flags_are_refused(qt *t)
+{
+    world w = {0};
+    quern_error err = {0};
+    quern_report *report = NULL;
+    quern_inspect_options io = QUERN_INSPECT_OPTIONS_INIT;
+    quern_request_options o = QUERN_REQUEST_OPTIONS_INIT;
+    io.flags = 4;
+    QT_EQ(t, quern_inspect(&report, MODEL, &io, &err), QUERN_E_INVAL);
+    QT_STR(t, err.msg, "flags are 0x4, known: 0x3");
+    QT_OK(t, !report);
+    QT_EQ(t, quern_runtime_open(&w.rt, NULL, NULL), QUERN_OK);
+    QT_EQ(t, open_model(&w), QUERN_OK);
+    QT_EQ(t, open_engine(&w), QUERN_OK);
+    o.text = "abc";
+    o.text_n = 3;
+    o.text_flags = 4;
+    QT_EQ(t, quern_request_open(&w.request, w.engine, &o, &err), QUERN_E_INVAL);
+    QT_STR(t, err.msg, "text_flags are 0x4, known: 0x3");
+    QT_OK(t, !w.request);
+    close_engine(&w);
+    close_model(&w);
+    close_runtime(&w);
+}
+
 /* A reader that never takes an event costs memory only: the ring grows, nothing is lost. */
 static void events_wait_for_a_slow_reader(qt *t)
 {
@@ -202,5 +227,5 @@ QT_MAIN(QT(a_runtime_survives_every_failed_allocation),
         QT(an_engine_survives_every_failed_allocation),
         QT(a_request_survives_every_failed_allocation),
         QT(a_report_survives_every_failed_allocation),
-        QT(an_engine_beyond_the_ceiling_says_what_was_asked_of_what),
+        QT(an_engine_beyond_the_ceiling_says_what_was_asked_of_what), QT(unknown_flags_are_refused),
         QT(events_wait_for_a_slow_reader))

@@ -328,6 +328,13 @@ static void the_builder_refuses_what_the_reader_would(qt *t)
     in.sampling.temperature = NAN;
     QT_EQ(t, qn_request_build(&b, &in, &err), QN_E_INVAL);
     in = full();
+    in.n_tokens = QN_REQUEST_MAX_TOKENS + 1; /* far behind the end of the array: not followed */
+    QT_EQ(t, qn_request_build(&b, &in, &err), QN_E_LIMIT);
+    QT_STR(t, err.msg, "request: 16777217 tokens, limit 16777216");
+    in = full();
+    in.n_stop_ids = SIZE_MAX;
+    QT_EQ(t, qn_request_build(&b, &in, &err), QN_E_LIMIT);
+    in = full();
     in.n_stop_text = 2000;
     QT_EQ(t, qn_request_build(&b, &in, &err), QN_E_LIMIT);
     in = full();
