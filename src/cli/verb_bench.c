@@ -68,6 +68,10 @@ static qn_code one_request(uint64_t ns[3], uint32_t first[FIRST_IDS], quern_engi
         if (ev->kind == QUERN_EVENT_ERROR) rc = qn_fail(err, ev->code, "%s", ev->msg);
         if (ev->kind == QUERN_EVENT_DONE && qn_interrupt_pending())
             rc = qn_fail(err, QN_E_CANCELLED, "cancelled");
+        else if (ev->kind == QUERN_EVENT_DONE && ev->completion_tokens != gen)
+            rc =
+                qn_fail(err, QN_E_LIMIT, "the context ended after %u tokens behind %u, expected %u",
+                        ev->completion_tokens, n, gen);
         if (ev->kind != QUERN_EVENT_TOKEN) continue;
         if (ev->index == 0) ns[1] = ev->time_ns;
         if (ev->index < FIRST_IDS) first[ev->index] = ev->token;

@@ -88,6 +88,7 @@ static void inval_is_64(qt *t)
     fails(t, "generate hello", QUERN_E_INVAL, "--model FILE is missing");
     fails(t, "generate --model " MODEL, QUERN_E_INVAL, "the prompt is missing");
     fails(t, "inspect", QUERN_E_INVAL, "inspect takes FILE, got 0 arguments");
+    fails(t, "inspect ''", QUERN_E_INVAL, "path is empty");
     fails(t, "generate --model " MODEL " ''", QUERN_E_INVAL, "the prompt is empty");
 }
 
@@ -149,6 +150,8 @@ static void nomem_is_71(qt *t)
 static void limit_is_73(qt *t)
 {
     fails(t, "generate --model " MODEL " --context 4 abcdefghijklmnop", QUERN_E_LIMIT, "");
+    fails(t, "bench --model " MODEL " --context 8 --prompt 4 --gen 6", QUERN_E_LIMIT,
+          "the context ended after 4 tokens behind 4, expected 7");
 }
 
 static void io_is_74(qt *t)
@@ -158,6 +161,26 @@ static void io_is_74(qt *t)
     const int status = system(command);
     QT_OK(t, WIFEXITED(status));
     QT_EQ(t, WEXITSTATUS(status), quern_code_exit(QUERN_E_IO));
+}
+
+/* The files that the program opens must not get the number of a stream that is closed. */
+static void a_closed_stream_is_74(qt *t)
+{
+    static const char *const args[] = {
+        "version >&-",
+        "generate --model " MODEL " --max-tokens 4 --ignore-eos abc >&-",
+        "generate --model " MODEL " --max-tokens 4 --ignore-eos abc <&- >&- 2>&-",
+        "inspect " MODEL " <&- >&-",
+        "generate --model " MODEL " --max-tokens 4 - <&-",
+    };
+    char command[1200];
+    for (size_t i = 0; i < QT_LEN(args); i++) {
+        snprintf(command, sizeof command, "exec 2>'%s/err'; %s %s", qt_tmp(), QUERN_PROGRAM,
+                 args[i]);
+        const int status = system(command);
+        QT_OKF(t, WIFEXITED(status) && WEXITSTATUS(status) == quern_code_exit(QUERN_E_IO),
+               "%s: status %#x", args[i], (unsigned)status);
+    }
 }
 
 /* Runs the program with a SIGINT that waits for it: mask and pending signals pass through exec, so it
@@ -285,7 +308,7 @@ static void packed_weights_live_under_the_home(qt *t)
 
 QT_MAIN(QT(version_is_one_line), QT(help_lists_all_verbs), QT(inval_is_64),
         QT(environment_is_checked), QT(format_is_65), QT(notfound_is_66), QT(unsupported_is_69),
-        QT(nomem_is_71), QT(limit_is_73), QT(io_is_74), QT(cancelled_is_130),
-        QT(generate_gives_text_and_nothing_else), QT(a_seed_repeats_the_text),
+        QT(nomem_is_71), QT(limit_is_73), QT(io_is_74), QT(a_closed_stream_is_74),
+        QT(cancelled_is_130), QT(generate_gives_text_and_nothing_else), QT(a_seed_repeats_the_text),
         QT(a_stop_text_is_cut_off), QT(inspect_gives_json), QT(bench_gives_one_json_line),
         QT(packed_weights_live_under_the_home))
