@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -163,16 +162,4 @@ void qn_log(qn_logger *log, qn_log_level level, const char *topic, const char *f
     pthread_mutex_lock(&log->lock);
     log->sink(log->ctx, level, line, n);
     pthread_mutex_unlock(&log->lock);
-}
-
-void qn_log_to_fd(void *ctx, qn_log_level level, const char *line, size_t n)
-{
-    const int fd = *(const int *)ctx;
-    (void)level;
-    while (n > 0) {
-        const ssize_t w = write(fd, line, n);
-        if (w <= 0) return; /* a log that cannot be written has nobody to tell */
-        line += w;
-        n -= (size_t)w;
-    }
 }

@@ -40,7 +40,4 @@ bool qn_log_on(const qn_logger *log, qn_log_level level, const char *topic);
 void qn_log(qn_logger *log, qn_log_level level, const char *topic, const char *fmt, ...)
     QN_PRINTF(4, 5);
 
-/* A sink that writes to a file descriptor: ctx points to an int. */
-void qn_log_to_fd(void *ctx, qn_log_level level, const char *line, size_t n);
-
 #endif

@@ -193,7 +193,7 @@ void qn_job_free(qn_job *j)
 
 static qn_code init_text(const qn_engine *e, qn_stream *s, qn_err *err)
 {
-    const qn_detok_options opt = {.skip_special = true, .lead = QN_LEAD_DECODE};
+    const qn_detok_options opt = {.skip_special = true, .lead = QN_LEAD_KEEP};
     QN_TRY(qn_detok_open(&s->detok, qn_model_tokenizer(e->model), opt, err));
     s->matched = qn_calloc(qn_stops_count(s->job->stops), sizeof *s->matched);
     if (!s->matched) return qn_fail(err, QN_E_NOMEM, "state of stop strings");

@@ -265,6 +265,64 @@ static void a_stop_text_is_cut_off(qt *t)
            r->out, whole, stop);
 }
 
+/* A model whose words carry their space in front, as SentencePiece's do: 26 letters, the space and 72
+ * words. Gives its folder. */
+static const char *model_of_words(void)
+{
+    static char dir[560];
+    char command[1400], path[600];
+    snprintf(dir, sizeof dir, "%s/words", qt_tmp());
+    snprintf(
+        command, sizeof command,
+        "mkdir -p '%s' && cd tests/golden/llama/st-f32 && cp config.json model.safetensors '%s'",
+        dir, dir);
+    if (system(command) != 0) return NULL;
+    snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    FILE *f = fopen(path, "wb");
+    if (!f) return NULL;
+    fputs(
+        "{\"added_tokens\": [{\"id\": 0, \"content\": \"<unk>\", \"special\": true},"
+        "{\"id\": 1, \"content\": \"</s>\", \"special\": true}],"
+        "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Prepend\", "
+        "\"prepend\": "
+        "\"\\u2581\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": "
+        "\"\\u2581\"}]},"
+        "\"pre_tokenizer\": null, \"post_processor\": null,"
+        "\"decoder\": {\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Replace\", \"pattern\": "
+        "{\"String\": \"\\u2581\"}, \"content\": \" \"}, {\"type\": \"Fuse\"}, {\"type\": "
+        "\"Strip\", \"content\": "
+        "\" \", \"start\": 1, \"stop\": 0}]},"
+        "\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"<unk>\": 0, \"</s>\": 1, "
+        "\"\\u2581\": 28",
+        f);
+    for (int i = 0; i < 26; i++) fprintf(f, ", \"%c\": %d", 'a' + i, 2 + i);
+    for (int i = 0; i < 72; i++)
+        fprintf(f, ", \"\\u2581%c%c\": %d", 'a' + i / 26, 'a' + i % 26, 29 + i);
+    fputs("}}}", f);
+    return fclose(f) == 0 ? dir : NULL;
+}
+
+/* What is shown and what stop texts are looked for in is one text, its first space included. */
+static void a_stop_text_may_begin_with_the_first_space(qt *t)
+{
+    const char *dir = model_of_words();
+    char args[1024];
+    int found = 0;
+    if (!QT_OK(t, dir != NULL)) return;
+    for (int seed = 0; seed < 8; seed++) {
+        const int n = snprintf(
+            args, sizeof args,
+            "generate --model '%s' --temp 1 --seed %d --max-tokens 6 --ignore-eos abc", dir, seed);
+        const result *r = quern(args);
+        if (!QT_OKF(t, r->status == 0, "%s", r->err)) return;
+        if (r->out[0] != ' ' || r->out[1] < 'a' || r->out[1] > 'z') continue;
+        found++;
+        snprintf(args + n, sizeof args - (size_t)n, " --stop ' %c'", r->out[1]);
+        QT_STR(t, quern(args)->out, "\n");
+    }
+    QT_OK(t, found > 0);
+}
+
 static void inspect_gives_json(qt *t)
 {
     const result *r = quern("inspect --json --tensors " MODEL);
@@ -310,5 +368,6 @@ QT_MAIN(QT(version_is_one_line), QT(help_lists_all_verbs), QT(inval_is_64),
         QT(environment_is_checked), QT(format_is_65), QT(notfound_is_66), QT(unsupported_is_69),
         QT(nomem_is_71), QT(limit_is_73), QT(io_is_74), QT(a_closed_stream_is_74),
         QT(cancelled_is_130), QT(generate_gives_text_and_nothing_else), QT(a_seed_repeats_the_text),
-        QT(a_stop_text_is_cut_off), QT(inspect_gives_json), QT(bench_gives_one_json_line),
+        QT(a_stop_text_is_cut_off), QT(a_stop_text_may_begin_with_the_first_space),
+        QT(inspect_gives_json), QT(bench_gives_one_json_line),
         QT(packed_weights_live_under_the_home))
