@@ -12,75 +12,23 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
     const char *log;
 } qn_run_opts;
 
+/* clang-format off */
 /* Rows of the option table for member `run` of `type`. */
-#define QN_RUN_OPTIONS(type)                                                                   \
-    {"model",                                                                                  \
-     QN_OPT_TEXT,                                                                              \
-     offsetof(type, run.model),                                                                \
-     "FILE",                                                                                   \
-     "a GGUF or .safetensors file, or a directory of such; needed",                            \
-     0,                                                                                        \
-     0,                                                                                        \
-     0},                                                                                       \
-        {"threads",                                                                            \
-         QN_OPT_U32,                                                                           \
-         offsetof(type, run.threads),                                                          \
-         "N",                                                                                  \
-         "lanes that compute (QUERN_THREADS, else one per physical core)",                     \
-         1,                                                                                    \
-         1024,                                                                                 \
-         0},                                                                                   \
-        {"kv",                                                                                 \
-         QN_OPT_CHOICE,                                                                        \
-         offsetof(type, run.kv),                                                               \
-         "f16|f32|bf16",                                                                       \
-         "format of keys and values",                                                          \
-         0,                                                                                    \
-         0,                                                                                    \
-         0},                                                                                   \
-        {"activations",                                                                        \
-         QN_OPT_CHOICE,                                                                        \
-         offsetof(type, run.activations),                                                      \
-         "f32|i8",                                                                             \
-         "what products multiply weights with",                                                \
-         0,                                                                                    \
-         0,                                                                                    \
-         0},                                                                                   \
-        {"context",                                                                            \
-         QN_OPT_U32,                                                                           \
-         offsetof(type, run.context),                                                          \
-         "N",                                                                                  \
-         "positions a text may have (the "                                                     \
-         "model's)",                                                                           \
-         1,                                                                                    \
-         1 << 27,                                                                              \
-         0},                                                                                   \
-        {"chunk", QN_OPT_U32, offsetof(type, run.chunk), "N", "prompt tokens a step (512)", 1, \
-         1 << 16, 0},                                                                          \
-        {"memory-mib",                                                                         \
-         QN_OPT_U32,                                                                           \
-         offsetof(type, run.memory_mib),                                                       \
-         "N",                                                                                  \
-         "refuse to hold more memory "                                                         \
-         "than this",                                                                          \
-         1,                                                                                    \
-         1 << 30,                                                                              \
-         0},                                                                                   \
-        {"pack",                                                                               \
-         QN_OPT_FLAG,                                                                          \
-         offsetof(type, run.pack),                                                             \
-         NULL,                                                                                 \
-         "keep packed weights under "                                                          \
-         "QUERN_HOME/images",                                                                  \
-         0,                                                                                    \
-         0,                                                                                    \
-         0},                                                                                   \
-    {                                                                                          \
-        "log", QN_OPT_TEXT, offsetof(type, run.log), "LEVELS",                                 \
-            "log to stderr: \"info\", "                                                        \
-            "\"kv=debug,net=off\"",                                                            \
-            0, 0, 0                                                                            \
+#define QN_RUN_OPTION(type, name, kind, member, arg, help, lo, hi)                 \
+    {                                                                              \
+        name, QN_OPT_##kind, offsetof(type, run.member), arg, help, lo, hi, 0      \
     }
+#define QN_RUN_OPTIONS(type) \
+    QN_RUN_OPTION(type, "model", TEXT, model, "FILE", "a GGUF or .safetensors file, or a directory of such; needed", 0, 0), \
+    QN_RUN_OPTION(type, "threads", U32, threads, "N", "lanes that compute (QUERN_THREADS, else one per physical core)", 1, 1024), \
+    QN_RUN_OPTION(type, "kv", CHOICE, kv, "f16|f32|bf16", "format of keys and values", 0, 0), \
+    QN_RUN_OPTION(type, "activations", CHOICE, activations, "f32|i8", "what products multiply weights with", 0, 0), \
+    QN_RUN_OPTION(type, "context", U32, context, "N", "positions a text may have (the model's)", 1, 1 << 27), \
+    QN_RUN_OPTION(type, "chunk", U32, chunk, "N", "prompt tokens a step (512)", 1, 1 << 16), \
+    QN_RUN_OPTION(type, "memory-mib", U32, memory_mib, "N", "refuse to hold more memory than this", 1, 1 << 30), \
+    QN_RUN_OPTION(type, "pack", FLAG, pack, NULL, "keep packed weights under QUERN_HOME/images", 0, 0), \
+    QN_RUN_OPTION(type, "log", TEXT, log, "LEVELS", "log to stderr: \"info\", \"kv=debug,net=off\"", 0, 0)
+/* clang-format on */
 
 typedef struct qn_running {
     quern_runtime *rt;
@@ -89,8 +37,8 @@ typedef struct qn_running {
     double load_ms;
 } qn_running;
 
-/* *r is empty after a failure. max_rows 0: the default chunk. Errors: INVAL (no --model), those of
- * the library. */
+/* max_seqs: requests stepped together. *r is empty after a failure. Errors: INVAL (no --model), those
+ * of the library. */
 qn_code qn_run_open(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, qn_io *io, qn_err *err);
 void qn_run_close(qn_running *r);
 
