@@ -157,8 +157,8 @@ const qn_verb qn_verb_inspect = {
     "inspect",
     "FILE",
     "tell what a model file holds, without loading it",
-    "FILE is a GGUF file, a .safetensors file with its config.json beside it, or a directory of "
-    "such.\n"
+    "FILE is a GGUF file, a .safetensors file with its config.json beside it, or a folder of "
+    "safetensors.\n"
     "Works on files of unsupported families and on damaged ones, as far as their headers go.",
     options,
     NULL,
