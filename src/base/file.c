@@ -142,3 +142,9 @@ out:
     qn_buf_fini(&name);
     return rc;
 }
+
+bool qn_file_exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}

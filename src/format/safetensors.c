@@ -322,12 +322,6 @@ static qn_code open_index(qn_st *s, const char *path, qn_err *err)
 
 /* -- the handle -------------------------------------------------------------------------------- */
 
-static bool is_there(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0;
-}
-
 /* The file a directory stands for; owned. */
 static qn_code file_in(char **out, const char *dir, qn_err *err)
 {
@@ -339,7 +333,7 @@ static qn_code file_in(char **out, const char *dir, qn_err *err)
         if (!path) return qn_fail(err, QN_E_NOMEM, "%s", qn_show_path(dir));
         memcpy(path, dir, len);
         memcpy(path + len, names[i], strlen(names[i]) + 1);
-        if (is_there(path)) {
+        if (qn_file_exists(path)) {
             *out = path;
             return QN_OK;
         }

@@ -38,8 +38,7 @@ static qn_code read_json(qn_json **out, const char *dir, const char *name, bool 
     uint8_t *bytes = NULL;
     size_t n = 0;
     QN_TRY(join(path, dir, name, err));
-    struct stat st;
-    if (!needed && stat(path, &st) != 0) return QN_OK;
+    if (!needed && !qn_file_exists(path)) return QN_OK;
     QN_TRY(qn_file_read(&bytes, &n, path, MAX_CONFIG_BYTES, err));
     rc = qn_json_parse(out, (const char *)bytes, n, MAX_CONFIG_BYTES, err);
     qn_free(bytes);
@@ -74,7 +73,6 @@ static qn_code open_hf(qn_source *s, const char *path, qn_err *err)
 static qn_code open_file(qn_source *s, const char *path, qn_err *err)
 {
     qn_mapping map = {0};
-    struct stat st;
     char index[MAX_PATH_BYTES];
     QN_TRY(qn_map_open(&map, path, err));
     const bool gguf = map.len >= 4 && memcmp(map.data, "GGUF", 4) == 0;
@@ -86,7 +84,7 @@ static qn_code open_file(qn_source *s, const char *path, qn_err *err)
     if (!qn_str_has_suffix(name, QN_STR(".safetensors")))
         return qn_fail(err, QN_E_FORMAT, "%s: neither a GGUF file nor a .safetensors file", path);
     QN_TRY(join(index, s->dir, "model.safetensors.index.json", err));
-    const bool shard = qn_str_find(name, QN_STR("-of-"), 0) != SIZE_MAX && stat(index, &st) == 0;
+    const bool shard = qn_str_find(name, QN_STR("-of-"), 0) != SIZE_MAX && qn_file_exists(index);
     return open_hf(s, shard ? index : path, err);
 }
 

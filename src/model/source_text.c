@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -128,9 +127,8 @@ out:
 
 static bool beside(char path[4096], const qn_source *s, const char *name)
 {
-    struct stat st;
     const int n = snprintf(path, 4096, "%s/%s", s->dir, name);
-    return n > 0 && n < 4096 && stat(path, &st) == 0;
+    return n > 0 && n < 4096 && qn_file_exists(path);
 }
 
 static qn_code hf_tokenizer(qn_tokenizer **out, const qn_source *s, qn_err *err)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "model/model_int.h"
@@ -372,6 +373,20 @@ static void hostile_configs_are_refused_by_key(qt *t)
                 rows[i].word);
 }
 
+/* As a download that was cut short leaves them. */
+static void links_that_lead_nowhere_are_not_passed_over(qt *t)
+{
+    static const char *const names[] = {"tokenizer.json", "tokenizer_config.json",
+                                        "generation_config.json"};
+    char path[700];
+    for (size_t i = 0; i < QT_LEN(names); i++) {
+        const char *dir = tiny_hf(t, names[i], tiny_config("\"model_type\": \"llama\","), "", true);
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        QT_EQ(t, symlink("nowhere", path), 0);
+        refused(t, dir, QN_E_NOTFOUND, names[i]);
+    }
+}
+
 static void files_that_are_no_model_are_refused(qt *t)
 {
     refused(t, "/nowhere/at/all.gguf", QN_E_NOTFOUND, "/nowhere/at/all.gguf");
@@ -434,7 +449,8 @@ QT_MAIN(QT(a_gguf_gives_its_descriptor), QT(a_directory_gives_the_same_descripto
         QT(a_vocabulary_that_contradicts_the_tensors_is_refused),
         QT(a_tokenizer_larger_than_the_table_is_refused), QT(experts_are_refused),
         QT(a_rope_factor_of_zero_is_refused), QT(an_unknown_type_names_the_nearest),
-        QT(hostile_configs_are_refused_by_key), QT(files_that_are_no_model_are_refused),
+        QT(hostile_configs_are_refused_by_key), QT(links_that_lead_nowhere_are_not_passed_over),
+        QT(files_that_are_no_model_are_refused),
         QT(opening_a_gguf_survives_every_failed_allocation),
         QT(opening_a_directory_survives_every_failed_allocation),
         QT(opening_with_images_survives_every_failed_allocation))
