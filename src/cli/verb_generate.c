@@ -44,7 +44,10 @@ static qn_code read_all(qn_buf *b, FILE *f, qn_err *err)
 {
     char piece[1 << 14];
     size_t n = 0;
-    while ((n = fread(piece, 1, sizeof piece, f)) > 0) QN_TRY(qn_buf_append(b, piece, n, err));
+    while ((n = fread(piece, 1, sizeof piece, f)) > 0) {
+        const qn_code rc = qn_buf_append(b, piece, n, err);
+        if (rc != QN_OK) return qn_wrap(err, rc, "reading the prompt");
+    }
     return ferror(f) ? qn_fail(err, QN_E_IO, "reading the prompt") : QN_OK;
 }
 

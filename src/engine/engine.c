@@ -104,12 +104,16 @@ out:
 static qn_code open_plans(qn_engine *e, qn_err *err)
 {
     const qn_engine_options *o = &e->opt;
+    const uint64_t table = (uint64_t)o->max_seqs * blocks_for(o->context);
+    if (table > UINT32_MAX)
+        return qn_fail(err, QN_E_LIMIT, "max_seqs is %u, too many for a context of %u", o->max_seqs,
+                       o->context);
     const qn_plans_options p = {.dev = e->dev,
                                 .graph = {.caps = {.rows = o->max_rows,
                                                    .logits = e->max_logits,
                                                    .seqs = o->max_seqs,
                                                    .groups = qn_cache_groups(e->cache),
-                                                   .table = o->max_seqs * blocks_for(o->context)},
+                                                   .table = (uint32_t)table},
                                           .kv = qn_cache_layers(e->cache),
                                           .n_layers = qn_model_get_desc(e->model)->n_layers,
                                           .registers = e->registers,

@@ -260,7 +260,8 @@ static qn_code submit(quern_request *r, const quern_request_options *o, qn_err *
     QN_TRY_OUT(tokenize(&ids, r, o, err));
     const qn_request_in in = describe(r, o, &ids, stops);
     if (in.n_tokens == 0) {
-        rc = qn_fail(err, QN_E_INVAL, "the prompt is empty");
+        rc = o->text_n ? qn_fail(err, QN_E_INVAL, "the prompt's %zu bytes make no token", o->text_n)
+                       : qn_fail(err, QN_E_INVAL, "the prompt is empty");
         goto out;
     }
     QN_TRY_OUT(qn_request_build(&block, &in, err));

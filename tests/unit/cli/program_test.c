@@ -88,6 +88,8 @@ static void inval_is_64(qt *t)
     fails(t, "generate hello", QUERN_E_INVAL, "--model FILE is missing");
     fails(t, "generate --model " MODEL, QUERN_E_INVAL, "the prompt is missing");
     fails(t, "inspect", QUERN_E_INVAL, "inspect takes FILE, got 0 arguments");
+    fails(t, "generate --model tests/golden/llama/mlx-b4-g64 \"$(printf '\\377\\376')\"",
+          QUERN_E_INVAL, "the prompt's 2 bytes make no token");
     fails(t, "inspect ''", QUERN_E_INVAL, "path is empty");
     fails(t, "generate --model " MODEL " ''", QUERN_E_INVAL, "the prompt is empty");
 }
