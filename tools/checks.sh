@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# checks.sh - what a machine can see without building: layers, names, format, no built program among the sources.
+# checks.sh - what a machine can see without building: layers, names, format, no built program among
+# the sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 tools/check_layers.py

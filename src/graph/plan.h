@@ -35,8 +35,9 @@ enum {
 typedef void qn_record_fn(const void *model, qn_graph *g, const qn_plan_key *key);
 
 /* Builds one plan. Capacities are the graph's; ops that nothing kept depends on are left out: all
- * logit rows when key->logits is 0, the draw under NO_DRAW, what leads to a tap not asked for. Errors: what the recorder got wrong (INVAL), an op without a slot on the device
- * (UNSUPPORTED), NOMEM. The plan is owned (qn_plan_free). */
+ * logit rows when key->logits is 0, the draw under NO_DRAW, what leads to a tap not asked for.
+ * Errors: what the recorder got wrong (INVAL), an op without a slot on the device (UNSUPPORTED),
+ * NOMEM. The plan is owned (qn_plan_free). */
 qn_code qn_plan_build(qn_plan **out, qn_device *dev, const qn_graph *g, const qn_plan_key *key,
                       qn_err *err);
 void qn_plan_free(qn_plan *p); /* NULL is fine */

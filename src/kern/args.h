@@ -266,7 +266,8 @@ typedef struct qn_gather_args {
  * the counter generator of base/rng.h keyed (seed, choice, index, purpose 0, t); the score is
  * logprob / temperature + g, ties go to the lower id. Every filter keeps a prefix of the order (larger
  * logit, lower id), so they keep the shortest. top-p: tokens whose better ones weigh less than p, with
- * weights round(2^30 exp(logit - max)), integers; min-p: logit >= max + log(min_p). Shapes: logits [n, vocab]. Unit: a logit row. */
+ * weights round(2^30 exp(logit - max)), integers; min-p: logit >= max + log(min_p). Shapes: logits
+ * [n, vocab]. Unit: a logit row. */
 typedef struct qn_draw_args {
     qn_drawn *out;
     uint32_t *registers;
