@@ -40,8 +40,15 @@ typedef enum qn_opt_kind {
     QN_OPT_U64,
     QN_OPT_F32,
     QN_OPT_TEXT,  /* const char * */
+    QN_OPT_TEXTS, /* qn_texts: may be given several times */
     QN_OPT_CHOICE /* int: index of the word in `arg`, "f32|f16|bf16" */
 } qn_opt_kind;
+
+enum { QN_MAX_TEXTS = 16 };
+typedef struct qn_texts { /* borrowed from the command line */
+    const char *v[QN_MAX_TEXTS];
+    size_t n;
+} qn_texts;
 
 typedef struct qn_opt {
     const char *name;

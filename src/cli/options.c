@@ -53,6 +53,14 @@ static qn_code bad_value(const qn_opt *o, qn_str text, qn_err *err)
                    o->name, QN_STR_ARG(text), (unsigned long long)o->lo, (unsigned long long)most);
 }
 
+static qn_code add_text(qn_texts *list, const qn_opt *o, const char *value, qn_err *err)
+{
+    if (list->n == QN_MAX_TEXTS)
+        return qn_fail(err, QN_E_LIMIT, "--%s is given more than %d times", o->name, QN_MAX_TEXTS);
+    list->v[list->n++] = value;
+    return QN_OK;
+}
+
 static qn_code store(void *opts, const qn_opt *o, const char *value, qn_err *err)
 {
     char *at = (char *)opts + o->at;
@@ -66,6 +74,9 @@ static qn_code store(void *opts, const qn_opt *o, const char *value, qn_err *err
         break;
     case QN_OPT_TEXT:
         *(const char **)(void *)at = value;
+        break;
+    case QN_OPT_TEXTS:
+        QN_TRY(add_text((qn_texts *)(void *)at, o, value, err));
         break;
     case QN_OPT_CHOICE:
         choice = choice_of(o->arg, text);

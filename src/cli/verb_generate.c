@@ -14,7 +14,8 @@ typedef struct generate_opts {
     uint32_t top_k, max_tokens;
     uint64_t seed;
     bool has_seed, raw, ignore_eos, stats;
-    const char *stop, *prompt;
+    qn_texts stop;
+    const char *prompt;
 } generate_opts;
 
 static const generate_opts defaults = {.top_p = 1.0f, .max_tokens = 256};
@@ -30,7 +31,7 @@ static const qn_opt options[] = {
     {"seed", QN_OPT_U64, AT(seed), "N", "seed of the draws (a random one; --stats tells it)", 0,
      0x1p64, AT(has_seed)},
     {"max-tokens", QN_OPT_U32, AT(max_tokens), "N", "end after so many tokens", 1, 1 << 24, 0},
-    {"stop", QN_OPT_TEXT, AT(stop), "TEXT", "end before this text", 0, 0, 0},
+    {"stop", QN_OPT_TEXTS, AT(stop), "TEXT", "end before this text; may be repeated", 0, 0, 0},
     {"prompt", QN_OPT_TEXT, AT(prompt), "TEXT", "the prompt, where it is no argument", 0, 0, 0},
     {"raw", QN_OPT_FLAG, AT(raw), NULL, "no chat template: the prompt as it stands (the default)",
      0, 0, 0},
@@ -140,8 +141,8 @@ static qn_code generate(const void *opts, qn_args args, qn_io *io, qn_err *err)
     ro.min_p = o->min_p;
     ro.top_k = o->top_k;
     ro.seed = o->seed;
-    ro.stop_texts = &o->stop;
-    ro.n_stop_texts = o->stop ? 1 : 0;
+    ro.stop_texts = o->stop.v;
+    ro.n_stop_texts = o->stop.n;
     t.begin_ns = qn_clock_ns();
     QN_TRY_OUT(quern_request_open(&r, run.engine, &ro, err));
     QN_TRY_OUT(stream(r, &run, o, &t, io, err));

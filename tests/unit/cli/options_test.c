@@ -13,6 +13,7 @@ typedef struct opts {
     uint64_t big;
     float real;
     const char *text;
+    qn_texts texts;
     int choice;
 } opts;
 
@@ -25,6 +26,7 @@ static const qn_opt table[] = {
      offsetof(opts, has_big)},
     {"real", QN_OPT_F32, offsetof(opts, real), "X", "a real number", 0, 1, 0},
     {"text", QN_OPT_TEXT, offsetof(opts, text), "TEXT", "a text", 0, 0, 0},
+    {"also", QN_OPT_TEXTS, offsetof(opts, texts), "TEXT", "one of many texts", 0, 0, 0},
     {"choice", QN_OPT_CHOICE, offsetof(opts, choice), "one|two|three", "a word", 0, 0, 0},
     {"other", QN_OPT_U32, offsetof(opts, small), "N", NULL, 1, 100, 0},
     QN_OPT_END,
@@ -37,7 +39,7 @@ static const qn_verb verb = {"try", "[A]", "tries options", NULL, table, &defaul
 static qn_code parse(opts *o, qn_args *args, bool *help, const char *words, qn_err *err)
 {
     static char text[512];
-    static char *v[32];
+    static char *v[64];
     int n = 0;
     snprintf(text, sizeof text, "%s", words);
     for (char *at = text, *word; (word = strsep(&at, " ")) != NULL;)
@@ -64,6 +66,23 @@ static void each_kind_takes_its_value(qt *t)
     QT_EQ(t, args.n, 1);
     QT_STR(t, args.v[0], "x");
     QT_OK(t, !help);
+}
+
+static void a_list_keeps_every_text_up_to_its_ceiling(qt *t)
+{
+    opts o;
+    qn_args args;
+    bool help = false;
+    qn_err err;
+    char words[512] = "";
+    QT_EQ(t, parse(&o, &args, &help, "--also a --also=b --also c", &err), QN_OK);
+    QT_EQ(t, o.texts.n, 3);
+    QT_STR(t, o.texts.v[0], "a");
+    QT_STR(t, o.texts.v[2], "c");
+    for (size_t i = 0, n = 0; i <= QN_MAX_TEXTS; i++)
+        n += (size_t)snprintf(words + n, sizeof words - n, "--also t ");
+    QT_EQ(t, parse(&o, &args, &help, words, &err), QN_E_LIMIT);
+    QT_OK(t, strstr(err.msg, "--also") != NULL);
 }
 
 static void what_is_not_given_keeps_its_default(qt *t)
@@ -185,7 +204,8 @@ static void every_verb_has_a_sound_table(qt *t)
     }
 }
 
-QT_MAIN(QT(each_kind_takes_its_value), QT(what_is_not_given_keeps_its_default),
-        QT(two_dashes_end_the_options), QT(another_spelling_is_the_same_option),
-        QT(what_is_wrong_is_named), QT(help_is_asked_for_anywhere),
-        QT(help_tells_options_and_defaults), QT(every_verb_has_a_sound_table))
+QT_MAIN(QT(each_kind_takes_its_value), QT(a_list_keeps_every_text_up_to_its_ceiling),
+        QT(what_is_not_given_keeps_its_default), QT(two_dashes_end_the_options),
+        QT(another_spelling_is_the_same_option), QT(what_is_wrong_is_named),
+        QT(help_is_asked_for_anywhere), QT(help_tells_options_and_defaults),
+        QT(every_verb_has_a_sound_table))
