@@ -5,6 +5,15 @@
 #include <math.h>
 #include <string.h>
 
+/* Has the family set a default? */
+static bool is_set(const qn_model_desc *d, const qn_field *f)
+{
+    const char *at = (const char *)d + f->at;
+    return f->kind == QN_FIELD_U32   ? *(const uint32_t *)(const void *)at != 0
+           : f->kind == QN_FIELD_F32 ? *(const float *)(const void *)at != 0.0f
+                                     : true;
+}
+
 static qn_code read_bool(qn_model_desc *d, const qn_field *f, const qn_source *s, bool *found,
                          qn_err *err)
 {
@@ -43,14 +52,14 @@ qn_code qn_desc_read(qn_model_desc *d, const qn_field *fields, size_t n, const q
         if (!(s->gguf ? f->gguf : f->hf)) continue;
         QN_TRY(f->kind == QN_FIELD_BOOL ? read_bool(d, f, s, &found, err)
                                         : read_number(d, f, s, &found, err));
-        if (!found && (f->need & (s->gguf ? QN_FIELD_IN_GGUF : QN_FIELD_IN_HF)))
+        if (!found && (f->need & (s->gguf ? QN_FIELD_IN_GGUF : QN_FIELD_IN_HF)) && !is_set(d, f))
             return qn_fail(err, QN_E_FORMAT, "%s is missing",
                            qn_source_key(key, s, f->gguf, f->hf));
     }
     return QN_OK;
 }
 
-qn_code qn_desc_read_act(qn_model_desc *d, const qn_source *s, qn_err *err)
+qn_code qn_desc_read_act(qn_model_desc *d, const qn_source *s, const char *hf, qn_err *err)
 {
     static const struct {
         const char *name;
@@ -62,8 +71,7 @@ qn_code qn_desc_read_act(qn_model_desc *d, const qn_source *s, qn_err *err)
     };
     bool found = false;
     qn_str name = {0};
-    d->act = QN_ACT_SILU;
-    QN_TRY(qn_source_str(&found, &name, s, NULL, "hidden_act", err));
+    QN_TRY(qn_source_str(&found, &name, s, NULL, hf, err));
     if (!found) return QN_OK;
     for (size_t i = 0; i < QN_LEN(acts); i++)
         if (qn_str_eq_z(name, acts[i].name)) {
@@ -71,9 +79,9 @@ qn_code qn_desc_read_act(qn_model_desc *d, const qn_source *s, qn_err *err)
             return QN_OK;
         }
     return qn_fail(err, QN_E_UNSUPPORTED,
-                   "config.json: hidden_act \"%.*s\" is not supported; known: silu, gelu, "
+                   "config.json: %s \"%.*s\" is not supported; known: silu, gelu, "
                    "gelu_pytorch_tanh",
-                   (int)(name.n < 48 ? name.n : 48), name.n ? name.p : "");
+                   hf, (int)(name.n < 48 ? name.n : 48), name.n ? name.p : "");
 }
 
 static qn_code read_layer_types(qn_model_desc *d, const qn_json *list, qn_err *err)
@@ -96,20 +104,20 @@ static qn_code read_layer_types(qn_model_desc *d, const qn_json *list, qn_err *e
     return QN_OK;
 }
 
-qn_code qn_desc_read_windows(qn_model_desc *d, const qn_source *s, bool all_by_default, qn_err *err)
+qn_code qn_desc_read_windows(qn_model_desc *d, const qn_source *s, uint32_t period, qn_err *err)
 {
-    const qn_json *list = s->config ? qn_json_get(s->config, "layer_types") : NULL;
+    const qn_json *list = qn_source_json(s, "layer_types");
     bool any = false;
     if (qn_json_type_of(list) == QN_JSON_ARRAY)
         QN_TRY(read_layer_types(d, list, err));
-    else if (d->window && all_by_default)
+    else if (d->window || !s->gguf)
         for (uint32_t l = 0; l < d->n_layers; l++)
-            d->sliding[l / 8] = (uint8_t)(d->sliding[l / 8] | 1u << (l % 8));
+            if (period == 0 ? d->window != 0 : (l + 1) % period != 0)
+                d->sliding[l / 8] = (uint8_t)(d->sliding[l / 8] | 1u << (l % 8));
     for (uint32_t l = 0; l < d->n_layers; l++) any = any || qn_layer_bit(d->sliding, l);
     if (any && d->window == 0)
         return qn_fail(err, QN_E_FORMAT,
-                       "config.json: layer_types asks for sliding attention, sliding_window is "
-                       "missing");
+                       "config.json: layers use sliding attention, sliding_window is missing");
     if (!any) d->window = 0;
     return QN_OK;
 }

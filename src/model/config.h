@@ -24,7 +24,7 @@ enum { /* presence */
 typedef struct qn_field {
     size_t at; /* in qn_model_desc */
     qn_field_kind kind;
-    unsigned need;
+    unsigned need; /* a setting that is needed may still be left out where the member is not 0 */
     const char *gguf, *hf; /* NULL: not in that source */
     double lo, hi;         /* inclusive; of BOOL unused */
 } qn_field;
@@ -33,11 +33,11 @@ typedef struct qn_field {
  * another type, no whole number), LIMIT (out of range); each names key, found and expected. */
 qn_code qn_desc_read(qn_model_desc *d, const qn_field *fields, size_t n, const qn_source *s,
                      qn_err *err);
-/* "silu", "gelu_pytorch_tanh" ...: UNSUPPORTED for others. Absent: silu. */
-qn_code qn_desc_read_act(qn_model_desc *d, const qn_source *s, qn_err *err);
-/* layer_types and sliding_window: which layers see a window only. */
-qn_code qn_desc_read_windows(qn_model_desc *d, const qn_source *s, bool all_by_default,
-                             qn_err *err);
+/* "silu", "gelu_pytorch_tanh" ... under this key: UNSUPPORTED for others. Absent: stays as it is. */
+qn_code qn_desc_read_act(qn_model_desc *d, const qn_source *s, const char *hf, qn_err *err);
+/* Which layers see a window only: layer_types says it; without, all but every `period`th layer do where
+ * there is a window (1: none, 0: all). */
+qn_code qn_desc_read_windows(qn_model_desc *d, const qn_source *s, uint32_t period, qn_err *err);
 /* Relations between fields, and products that must fit. Errors: FORMAT, LIMIT. */
 qn_code qn_desc_check(const qn_model_desc *d, qn_err *err);
 

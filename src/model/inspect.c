@@ -200,8 +200,11 @@ static qn_json *model_of(report *r, const qn_model *m)
         set(r, o, sizes[i].name, qn_json_new_int(sizes[i].value));
     set(r, o, "norm_eps", qn_json_new_num((double)d->norm_eps));
     set(r, o, "rope_theta", qn_json_new_num((double)d->rope_theta));
+    if (d->rope_theta_local > 0)
+        set(r, o, "rope_theta_local", qn_json_new_num((double)d->rope_theta_local));
     set(r, o, "rope_interleaved", qn_json_new_bool(d->rope_interleaved));
     set(r, o, "tied", qn_json_new_bool(d->tied));
+    set(r, o, "tensors_left_out", qn_json_new_int((int64_t)m->weights.n_dropped));
     set(r, o, "weight_bytes", qn_json_new_int((int64_t)qn_model_weight_bytes(m)));
     return o;
 }

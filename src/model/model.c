@@ -15,7 +15,7 @@ static void set_defaults(qn_model_desc *d, const qn_family *f)
     d->embed_scale = d->residual_scale = d->logit_scale = 1.0f;
 }
 
-static qn_code read_desc(qn_model *m, qn_rope_spec *rope, qn_err *err)
+static qn_code read_desc(qn_model *m, qn_rope_spec rope[2], qn_err *err)
 {
     qn_model_desc *d = &m->desc;
     qn_gguf_value tokens;
@@ -28,24 +28,30 @@ static qn_code read_desc(qn_model *m, qn_rope_spec *rope, qn_err *err)
     return qn_desc_check(d, err);
 }
 
-static qn_code make_rope(qn_model *m, qn_rope_spec *rope, qn_err *err)
+static qn_code make_rope(qn_model *m, qn_rope_spec rope[2], qn_err *err)
 {
     const uint32_t half = m->desc.rope_dims / 2;
+    float mscale[2] = {1, 1};
     if (m->weights.top.rope_factors) {
-        rope->n_factors = half;
+        rope[0].n_factors = half;
         for (uint32_t i = 0; i < half; i++) {
             const float f = m->weights.top.rope_factors[i];
             if (!(f > 1e-6f && f < 1e9f))
                 return qn_fail(err, QN_E_FORMAT, "rope_freqs.weight[%u] is %g", i, (double)f);
-            rope->factors[i] = f;
+            rope[0].factors[i] = f;
         }
     }
-    QN_TRY(qn_rope_frequencies(m->inv_freq, &m->desc.rope_mscale, rope, err));
-    m->desc.rope_theta = rope->theta;
-    m->rope = (qn_rope){.inv_freq = m->inv_freq,
-                        .half = half,
-                        .mscale = m->desc.rope_mscale,
-                        .interleaved = m->desc.rope_interleaved};
+    m->has_local_rope = rope[1].dims != 0;
+    for (int i = 0; i < 1 + m->has_local_rope; i++) {
+        QN_TRY(qn_rope_frequencies(m->inv_freq[i], &mscale[i], &rope[i], err));
+        m->rope[i] = (qn_rope){.inv_freq = m->inv_freq[i],
+                               .half = half,
+                               .mscale = mscale[i],
+                               .interleaved = m->desc.rope_interleaved};
+    }
+    m->desc.rope_mscale = mscale[0];
+    m->desc.rope_theta = rope[0].theta;
+    m->desc.rope_theta_local = rope[1].theta;
     return QN_OK;
 }
 
@@ -53,7 +59,7 @@ static qn_code read_text(qn_model *m, qn_err *err)
 {
     qn_model_desc *d = &m->desc;
     QN_TRY(qn_source_tokenizer(&m->tokenizer, &m->source, err));
-    if (m->tokenizer && qn_tokenizer_size(m->tokenizer) > d->vocab)
+    if (m->tokenizer && qn_tokenizer_size(m->tokenizer) > d->vocab + m->family->ids_beyond)
         return qn_fail(err, QN_E_FORMAT, "the tokenizer has %u ids, the embedding table %u rows",
                        qn_tokenizer_size(m->tokenizer), d->vocab);
     QN_TRY(qn_source_template(&m->chat_template, &m->source, err));
@@ -72,12 +78,12 @@ static qn_code name_taps(qn_model *m, qn_err *err)
 
 static qn_code load_bare(qn_model *m, const char *path, qn_err *err)
 {
-    qn_rope_spec rope = {0};
+    qn_rope_spec rope[2] = {{0}};
     QN_TRY(qn_source_open(&m->source, path, err));
     QN_TRY(qn_family_find(&m->family, m->source.type, err));
-    QN_TRY(read_desc(m, &rope, err));
+    QN_TRY(read_desc(m, rope, err));
     QN_TRY(qn_weights_load(&m->weights, &m->source, &m->family->map, &m->desc, err));
-    QN_TRY(make_rope(m, &rope, err));
+    QN_TRY(make_rope(m, rope, err));
     return name_taps(m, err);
 }
 
@@ -85,6 +91,9 @@ static qn_code load_rest(qn_model *m, const qn_model_options *opt, qn_err *err)
 {
     QN_TRY(qn_source_digest(&m->digest, &m->source, err));
     QN_TRY(read_text(m, err));
+    if (opt && m->weights.n_dropped)
+        qn_log(opt->log, QN_LOG_INFO, "model", "left_out=%u path=%s", m->weights.n_dropped,
+               m->source.path);
     if (!opt || !opt->image_dir) return QN_OK;
     QN_TRY(qn_image_open(&m->image, &m->weights, opt->image_dir, m->digest, opt->log, err));
     if (m->image) qn_weights_drop_copies(&m->weights);
@@ -183,7 +192,7 @@ void qn_model_numerics(const qn_model *m, qn_kv_fmt fmt, uint64_t out[2])
             m->activations,
             fmt,
             qn_hash64(&m->desc, sizeof m->desc, 0),
-            qn_hash64(m->inv_freq, m->desc.rope_dims / 2 * sizeof *m->inv_freq, 0)};
+            qn_hash64(m->inv_freq, sizeof m->inv_freq, 0)};
     const qn_digest128 d = qn_hash128(&id, sizeof id, 0);
     out[0] = d.lo;
     out[1] = d.hi;

@@ -26,6 +26,7 @@ typedef struct qn_model_desc {
     uint32_t context; /* positions the model was made for */
     float norm_eps;
     float rope_theta, rope_mscale;
+    float rope_theta_local; /* of sliding layers where they have their own, else 0 */
     uint32_t rope_dims;
     bool rope_interleaved;
     bool tied; /* the head is the embedding table */

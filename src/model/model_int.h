@@ -18,8 +18,9 @@ struct qn_model {
     qn_image *image; /* NULL: mapped */
     qn_tokenizer *tokenizer;
     char *chat_template;
-    qn_rope rope;
-    float inv_freq[QN_ROPE_MAX_PAIRS];
+    qn_rope rope[2]; /* of all layers; of the sliding ones where they have their own */
+    bool has_local_rope;
+    float inv_freq[2][QN_ROPE_MAX_PAIRS];
     qn_digest128 digest;
     char (*tap_names)[16]; /* [n_layers]: "layer.0" ... */
 };

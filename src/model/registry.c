@@ -7,6 +7,7 @@
 
 static const qn_family *const families[] = {
     &qn_family_llama,
+    &qn_family_gemma3,
 };
 
 /* The supported type that is spelled most like this one, and its family. */

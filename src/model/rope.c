@@ -40,10 +40,9 @@ static qn_code take(float *out, double v, const char *name, double lo, double hi
     return QN_OK;
 }
 
-static qn_code json_take(float *out, const qn_json *o, const char *name, double lo, double hi,
-                         qn_err *err)
+static qn_code take_number(float *out, const qn_json *v, const char *name, double lo, double hi,
+                           qn_err *err)
 {
-    const qn_json *v = qn_json_get(o, name);
     const qn_json_type type = qn_json_type_of(v);
     if (type == QN_JSON_NULL) return QN_OK;
     if (type != QN_JSON_INT && type != QN_JSON_REAL)
@@ -51,15 +50,33 @@ static qn_code json_take(float *out, const qn_json *o, const char *name, double 
     return take(out, qn_json_num(v, 0), name, lo, hi, err);
 }
 
-/* config.json: rope_scaling, or in newer files rope_parameters, which carries theta too. */
+static qn_code json_take(float *out, const qn_json *o, const char *name, double lo, double hi,
+                         qn_err *err)
+{
+    return take_number(out, qn_json_get(o, name), name, lo, hi, err);
+}
+
+/* config.json: rope_scaling, or in newer files rope_parameters, which carries theta too and may be one
+ * object a kind of layers. Without that, sliding layers are not scaled. */
+static const qn_json *find_object(const qn_rope_spec *r, const qn_source *s)
+{
+    const qn_json *o = qn_source_json(s, "rope_parameters");
+    const char *type = r->layers == QN_ROPE_OF_SLIDING ? "sliding_attention" : "full_attention";
+    if (r->layers != QN_ROPE_OF_ALL && qn_json_type_of(qn_json_get(o, type)) == QN_JSON_OBJECT)
+        return qn_json_get(o, type);
+    if (r->layers == QN_ROPE_OF_SLIDING) return NULL;
+    return qn_json_type_of(o) == QN_JSON_OBJECT ? o : qn_source_json(s, "rope_scaling");
+}
+
 static qn_code read_hf(qn_rope_spec *r, const qn_source *s, qn_err *err)
 {
-    const qn_json *o = qn_json_get(s->config, "rope_parameters");
-    if (qn_json_type_of(o) != QN_JSON_OBJECT) o = qn_json_get(s->config, "rope_scaling");
+    const bool local = r->layers == QN_ROPE_OF_SLIDING;
+    const qn_json *o = find_object(r, s);
     const qn_json *kind = NULL;
     float original = 0;
     size_t n = 0;
-    QN_TRY(json_take(&r->theta, s->config, "rope_theta", 1, 1e12, err));
+    QN_TRY(take_number(&r->theta, qn_source_json(s, local ? "rope_local_base_freq" : "rope_theta"),
+                       local ? "rope_local_base_freq" : "rope_theta", 1, 1e12, err));
     if (qn_json_type_of(o) == QN_JSON_NULL) return QN_OK;
     if (qn_json_type_of(o) != QN_JSON_OBJECT)
         return qn_fail(err, QN_E_FORMAT, "config.json: rope_scaling is no object");
@@ -85,7 +102,8 @@ static qn_code read_hf(qn_rope_spec *r, const qn_source *s, qn_err *err)
     QN_TRY(json_take(&r->magnitude, o, "long_mscale", 0, 1e3, err));
     QN_TRY(json_take(&r->mscale, o, "mscale", 0, 1e3, err));
     QN_TRY(json_take(&r->mscale_all, o, "mscale_all_dim", 0, 1e3, err));
-    QN_TRY(json_take(&original, s->config, "original_max_position_embeddings", 1, 1 << 30, err));
+    QN_TRY(take_number(&original, qn_source_json(s, "original_max_position_embeddings"),
+                       "original_max_position_embeddings", 1, 1 << 30, err));
     QN_TRY(json_take(&original, o, "original_max_position_embeddings", 1, 1 << 30, err));
     if (original > 0) r->original = (uint32_t)original;
     if (r->kind != QN_ROPE_LONG) return QN_OK;
@@ -105,8 +123,11 @@ static qn_code read_gguf(qn_rope_spec *r, const qn_source *s, qn_err *err)
     bool found = false;
     qn_str name = {0};
     double v = 0;
-    QN_TRY(qn_source_num(&found, &v, s, "rope.freq_base", NULL, err));
+    const bool local = r->layers == QN_ROPE_OF_SLIDING;
+    QN_TRY(
+        qn_source_num(&found, &v, s, local ? "rope.freq_base_swa" : "rope.freq_base", NULL, err));
     if (found) QN_TRY(take(&r->theta, v, "freq_base", 1, 1e12, err));
+    if (local) return QN_OK; /* never scaled */
     QN_TRY(qn_source_str(&found, &name, s, "rope.scaling.type", NULL, err));
     if (found) QN_TRY(find_kind(&r->kind, name, err));
     QN_TRY(qn_source_num(&found, &v, s, "rope.scaling.factor", NULL, err));
@@ -133,7 +154,7 @@ static qn_code read_gguf(qn_rope_spec *r, const qn_source *s, qn_err *err)
 
 qn_code qn_rope_read(qn_rope_spec *r, const qn_source *s, qn_err *err)
 {
-    r->theta = 10000.0f;
+    if (r->theta == 0) r->theta = 10000.0f;
     r->factor = 1.0f;
     r->low = 1.0f;
     r->high = 4.0f;

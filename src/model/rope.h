@@ -27,11 +27,18 @@ typedef enum qn_rope_kind {
     QN_ROPE_LONG
 } qn_rope_kind;
 
+typedef enum qn_rope_layers { /* whose settings: files may hold two sets */
+                              QN_ROPE_OF_ALL,
+                              QN_ROPE_OF_FULL,
+                              QN_ROPE_OF_SLIDING
+} qn_rope_layers;
+
 enum { QN_ROPE_MAX_PAIRS = 512 };
 
 typedef struct qn_rope_spec {
+    qn_rope_layers layers;
     qn_rope_kind kind;
-    float theta;
+    float theta;   /* before reading: the default where not 0 */
     uint32_t dims; /* rotated per head: pairs are dims / 2 */
     float factor, low, high, beta_fast, beta_slow;
     float magnitude; /* of yarn and longrope where the file names it; 0: computed */

@@ -140,14 +140,20 @@ static bool find_gguf(qn_gguf_value *v, const qn_source *s, const char *suffix)
     return n > 0 && (size_t)n < sizeof key && qn_gguf_find(s->gguf, key, v);
 }
 
-/* "a" or "a.b". */
-static const qn_json *find_json(const qn_source *s, const char *path)
+static const qn_json *find_json(const qn_json *root, const char *path)
 {
     char first[64];
     const char *dot = strchr(path, '.');
-    if (!dot) return qn_json_get(s->config, path);
+    if (!dot) return qn_json_get(root, path);
     snprintf(first, sizeof first, "%.*s", (int)(dot - path), path);
-    return qn_json_get(qn_json_get(s->config, first), dot + 1);
+    return qn_json_get(qn_json_get(root, first), dot + 1);
+}
+
+const qn_json *qn_source_json(const qn_source *s, const char *path)
+{
+    if (!s->config) return NULL;
+    const qn_json *v = find_json(qn_json_get(s->config, "text_config"), path);
+    return v ? v : find_json(s->config, path);
 }
 
 qn_code qn_source_num(bool *found, double *out, const qn_source *s, const char *gguf,
@@ -162,7 +168,7 @@ qn_code qn_source_num(bool *found, double *out, const qn_source *s, const char *
             return qn_fail(err, QN_E_FORMAT, "%s is of type %s, expected a number",
                            qn_source_key(key, s, gguf, hf), qn_gguf_type_name(v.type));
     } else {
-        const qn_json *v = hf ? find_json(s, hf) : NULL;
+        const qn_json *v = hf ? qn_source_json(s, hf) : NULL;
         const qn_json_type type = qn_json_type_of(v);
         if (type == QN_JSON_NULL) return QN_OK;
         if (type != QN_JSON_INT && type != QN_JSON_REAL)
@@ -185,7 +191,7 @@ qn_code qn_source_bool(bool *found, bool *out, const qn_source *s, const char *g
             return qn_fail(err, QN_E_FORMAT, "%s is of type %s, expected a truth value",
                            qn_source_key(key, s, gguf, hf), qn_gguf_type_name(v.type));
     } else {
-        const qn_json *v = hf ? find_json(s, hf) : NULL;
+        const qn_json *v = hf ? qn_source_json(s, hf) : NULL;
         const qn_json_type type = qn_json_type_of(v);
         if (type == QN_JSON_NULL) return QN_OK;
         if (type != QN_JSON_BOOL)
@@ -212,7 +218,7 @@ qn_code qn_source_str(bool *found, qn_str *out, const qn_source *s, const char *
         if (!qn_gguf_next_str(&it, out))
             return qn_fail(err, QN_E_FORMAT, "%s holds no text", qn_source_key(key, s, gguf, hf));
     } else {
-        const qn_json *v = hf ? find_json(s, hf) : NULL;
+        const qn_json *v = hf ? qn_source_json(s, hf) : NULL;
         size_t n = 0;
         if (qn_json_type_of(v) == QN_JSON_NULL) return QN_OK;
         const char *p = qn_json_str(v, &n);

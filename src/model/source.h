@@ -57,6 +57,9 @@ qn_code qn_source_bool(bool *found, bool *out, const qn_source *s, const char *g
                        qn_err *err);
 qn_code qn_source_str(bool *found, qn_str *out, const qn_source *s, const char *gguf,
                       const char *hf, qn_err *err);
+/* A member of config.json, "a" or "a.b", or NULL; what text_config of a multimodal model says comes
+ * first. Always NULL for GGUF. */
+const qn_json *qn_source_json(const qn_source *s, const char *path);
 /* The key as the user knows it, for messages: "llama.block_count" or "config.json: hidden_size". */
 const char *qn_source_key(char buf[96], const qn_source *s, const char *gguf, const char *hf);
 

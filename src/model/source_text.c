@@ -239,6 +239,7 @@ qn_code qn_source_eos(uint32_t *ids, uint32_t cap, uint32_t *n, const qn_source 
     *n = 0;
     if (s->st) {
         QN_TRY(add_json(&set, s->config, "config.json", err));
+        QN_TRY(add_json(&set, qn_json_get(s->config, "text_config"), "config.json", err));
         QN_TRY(add_json(&set, s->generate, "generation_config.json", err));
     }
     if (tok && set.n == 0) {

@@ -17,6 +17,7 @@ typedef struct loader {
     const qn_weight_map *map;
     const qn_model_desc *d;
     const char *prefix;          /* of safetensors names: "" or "language_model." */
+    const char *stem;            /* what stands for "model.": that, or "model.language_model." */
     const qn_json *quantization; /* the object of config.json, or NULL */
     qn_strmap used;              /* names consumed */
     char missing[400];
@@ -142,7 +143,10 @@ static qn_code find_hf(bool *found, qn_matrix *m, char name[MAX_NAME], loader *l
     char weight[MAX_NAME + 16];
     qn_st_tensor t;
     uint32_t bits = 0, group = 0;
-    spell(name, l->prefix, slot->hf, layer);
+    const bool inner = strncmp(slot->hf, "model.", 6) == 0;
+    char front[48];
+    snprintf(front, sizeof front, "%s%s", l->prefix, inner ? l->stem : "");
+    spell(name, front, slot->hf + (inner ? 6 : 0), layer);
     snprintf(weight, sizeof weight, slot->vector ? "%s" : "%s.weight", name);
     *found = qn_st_find(l->s->st, weight, &t);
     if (!*found) return QN_OK;
@@ -156,11 +160,11 @@ static qn_code find_hf(bool *found, qn_matrix *m, char name[MAX_NAME], loader *l
     return qn_st_module_anywhere(m, l->s->st, name, bits, group, size_of(l->d, slot->cols), err);
 }
 
-/* A float32 view, or a widened copy of ours. */
+/* A float32 view, or a widened copy of ours; plus: added to each value. */
 static qn_code as_vector(const float **out, loader *l, const qn_matrix *m, const char *name,
-                         qn_err *err)
+                         float plus, qn_err *err)
 {
-    if (m->fmt == QN_FMT_F32 && (uintptr_t)m->data % sizeof(float) == 0) {
+    if (plus == 0 && m->fmt == QN_FMT_F32 && (uintptr_t)m->data % sizeof(float) == 0) {
         *out = m->data;
         return QN_OK;
     }
@@ -180,6 +184,7 @@ static qn_code as_vector(const float **out, loader *l, const qn_matrix *m, const
         qn_format_get(m->fmt)->unpack(own, &aligned, 0, 0, m->cols);
         qn_free(copy);
     }
+    for (uint32_t i = 0; i < m->cols; i++) own[i] += plus;
     *out = own;
     return QN_OK;
 }
@@ -212,7 +217,9 @@ static qn_code fill(loader *l, const qn_slot *slot, uint32_t layer, qn_err *err)
     }
     QN_TRY(check_shape(&m, slot, name, l->d, err));
     char *base = slot->layer ? (char *)&l->w->layers[layer] : (char *)&l->w->top;
-    if (slot->vector) return as_vector((const float **)(void *)(base + slot->at), l, &m, name, err);
+    const float plus = slot->less_one && !gguf ? 1.0f : 0.0f;
+    if (slot->vector)
+        return as_vector((const float **)(void *)(base + slot->at), l, &m, name, plus, err);
     *(qn_matrix *)(void *)(base + slot->at) = m;
     return QN_OK;
 }
@@ -243,7 +250,11 @@ static qn_code audit(loader *l, qn_err *err)
     for (size_t i = 0; i < qn_source_n_tensors(l->s); i++) {
         qn_source_tensor t;
         qn_source_tensor_at(l->s, i, &t);
-        if (qn_strmap_get(&l->used, t.name, NULL) || is_dropped(l, t.name)) continue;
+        if (qn_strmap_get(&l->used, t.name, NULL)) continue;
+        if (is_dropped(l, t.name)) {
+            l->w->n_dropped++;
+            continue;
+        }
         list_name(extra, sizeof extra, &n_extra, t.name);
     }
     if (l->n_missing == 0 && n_extra == 0) return QN_OK;
@@ -262,6 +273,8 @@ static qn_code read_layout(loader *l, qn_err *err)
     size_t n = 0;
     if (qn_st_find(l->s->st, "language_model.model.embed_tokens.weight", &t))
         l->prefix = "language_model.";
+    else if (qn_st_find(l->s->st, "model.language_model.embed_tokens.weight", &t))
+        l->stem = "model.language_model.";
     l->quantization = qn_json_get(l->s->config, "quantization");
     const qn_json *config = qn_json_get(l->s->config, "quantization_config");
     const char *method = qn_json_str(qn_json_get(config, "quant_method"), &n);
@@ -334,7 +347,7 @@ qn_code qn_weights_load(qn_weights *w, const qn_source *s, const qn_weight_map *
                         const qn_model_desc *d, qn_err *err)
 {
     qn_code rc = QN_OK;
-    loader l = {.w = w, .s = s, .map = map, .d = d, .prefix = ""};
+    loader l = {.w = w, .s = s, .map = map, .d = d, .prefix = "", .stem = "model."};
     uint64_t seed = 0;
     memset(w, 0, sizeof *w);
     QN_TRY(qn_rng_fresh_seed(&seed, err));

@@ -17,6 +17,7 @@
 typedef struct qn_layer_weights { /* optional ones are NULL or have data == NULL */
     qn_matrix q, k, v, o, gate, up, down;
     const float *attn_norm, *ffn_norm, *q_norm, *k_norm;
+    const float *post_attn_norm, *post_ffn_norm; /* on what a sublayer gives, before it is added */
     const float *q_bias, *k_bias, *v_bias, *o_bias, *gate_bias, *up_bias, *down_bias;
 } qn_layer_weights;
 
@@ -30,9 +31,10 @@ typedef struct qn_weights {
     qn_top_weights top;
     qn_layer_weights *layers; /* [n_layers] */
     uint32_t n_layers;
-    size_t bytes;    /* of all tensors in use, as stored */
-    qn_arena own;    /* widened vectors */
-    uint8_t *copies; /* misaligned planes, n_copies bytes of pages; NULL: none */
+    uint32_t n_dropped; /* tensors of no use to this model, left out by the map */
+    size_t bytes;       /* of all tensors in use, as stored */
+    qn_arena own;       /* widened vectors */
+    uint8_t *copies;    /* misaligned planes, n_copies bytes of pages; NULL: none */
     size_t n_copies;
 } qn_weights;
 
@@ -60,8 +62,9 @@ typedef struct qn_slot {
     qn_dim rows, cols;
     size_t at; /* in qn_layer_weights or qn_top_weights */
     const char *gguf,
-        *hf; /* '#' is the layer number. hf names the module of a matrix (".weight" and
+        *hf;       /* '#' is the layer number. hf names the module of a matrix (".weight" and
                               the planes follow), the tensor of a vector. NULL: not in that source */
+    bool less_one; /* a gain that safetensors hold as its difference from one */
 } qn_slot;
 
 typedef struct qn_weight_map {

@@ -1,234 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llama.c - the Llama shape: pre-norm blocks of attention and a gated MLP, RMS norms, rope.
- *
- *     h <- h + o(attention(rope(q), rope(k), v))   on rms(h)
- *     h <- h + down(act(gate) * up)                on rms(h)
- *     logits = head(rms(h))
+/* llama.c - the Llama shape: the dense forward with two norms a block.
  *
  * Source: Touvron et al. 2023, arXiv 2302.13971; engine specification 1.4. GGUF files of this
  * architecture hold the rows of q and k reordered, so that rope pairs are neighbours (2i, 2i + 1);
  * safetensors hold them as trained, pairs (i, i + half).
  */
-#include "model/config.h"
-#include "model/model_int.h"
+#include "model/families/dense.h"
 
 static const char *const types[] = {"llama", "mistral", "iquestcoder", NULL};
 
-#define FIELD(member) offsetof(qn_model_desc, member)
-static const qn_field fields[] = {
-    {FIELD(n_layers), QN_FIELD_U32, QN_FIELD_IN_BOTH, "block_count", "num_hidden_layers", 1,
-     QN_MAX_LAYERS},
-    {FIELD(width), QN_FIELD_U32, QN_FIELD_IN_BOTH, "embedding_length", "hidden_size", 1, 1 << 20},
-    {FIELD(n_heads), QN_FIELD_U32, QN_FIELD_IN_BOTH, "attention.head_count", "num_attention_heads",
-     1, 4096},
-    {FIELD(n_kv_heads), QN_FIELD_U32, QN_FIELD_OPTIONAL, "attention.head_count_kv",
-     "num_key_value_heads", 1, 4096},
-    {FIELD(head_dim), QN_FIELD_U32, QN_FIELD_OPTIONAL, "attention.key_length", "head_dim", 1, 4096},
-    {FIELD(ffn), QN_FIELD_U32, QN_FIELD_IN_BOTH, "feed_forward_length", "intermediate_size", 1,
-     1 << 22},
-    {FIELD(vocab), QN_FIELD_U32, QN_FIELD_IN_HF, "vocab_size", "vocab_size", 1, 1 << 24},
-    {FIELD(context), QN_FIELD_U32, QN_FIELD_IN_GGUF, "context_length", "max_position_embeddings", 1,
-     1 << 27},
-    {FIELD(norm_eps), QN_FIELD_F32, QN_FIELD_IN_GGUF, "attention.layer_norm_rms_epsilon",
-     "rms_norm_eps", 1e-12, 0.5},
-    {FIELD(rope_dims), QN_FIELD_U32, QN_FIELD_OPTIONAL, "rope.dimension_count", NULL, 2, 1024},
-    {FIELD(window), QN_FIELD_U32, QN_FIELD_OPTIONAL, "attention.sliding_window", "sliding_window",
-     0, 1 << 27},
-    {FIELD(rope_interleaved), QN_FIELD_BOOL, QN_FIELD_OPTIONAL, NULL, "rope_traditional", 0, 1},
-};
-
-#define LAYER(member) offsetof(qn_layer_weights, member)
-#define TOP(member) offsetof(qn_top_weights, member)
-#define HF "model.layers.#."
 static const qn_slot slots[] = {
-    {false, false, QN_NEED_ALWAYS, QN_DIM_VOCAB, QN_DIM_WIDTH, TOP(embed), "token_embd.weight",
-     "model.embed_tokens"},
-    {false, false, QN_NEED_UNTIED, QN_DIM_VOCAB, QN_DIM_WIDTH, TOP(head), "output.weight",
-     "lm_head"},
-    {false, true, QN_NEED_ALWAYS, QN_DIM_ONE, QN_DIM_WIDTH, TOP(norm), "output_norm.weight",
-     "model.norm.weight"},
-    {false, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_PAIRS, TOP(rope_factors), "rope_freqs.weight",
-     NULL},
-    {true, true, QN_NEED_ALWAYS, QN_DIM_ONE, QN_DIM_WIDTH, LAYER(attn_norm),
-     "blk.#.attn_norm.weight", HF "input_layernorm.weight"},
-    {true, false, QN_NEED_ALWAYS, QN_DIM_Q, QN_DIM_WIDTH, LAYER(q), "blk.#.attn_q.weight",
-     HF "self_attn.q_proj"},
-    {true, false, QN_NEED_ALWAYS, QN_DIM_KV, QN_DIM_WIDTH, LAYER(k), "blk.#.attn_k.weight",
-     HF "self_attn.k_proj"},
-    {true, false, QN_NEED_ALWAYS, QN_DIM_KV, QN_DIM_WIDTH, LAYER(v), "blk.#.attn_v.weight",
-     HF "self_attn.v_proj"},
-    {true, false, QN_NEED_ALWAYS, QN_DIM_WIDTH, QN_DIM_Q, LAYER(o), "blk.#.attn_output.weight",
-     HF "self_attn.o_proj"},
-    {true, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_Q, LAYER(q_bias), "blk.#.attn_q.bias",
-     HF "self_attn.q_proj.bias"},
-    {true, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_KV, LAYER(k_bias), "blk.#.attn_k.bias",
-     HF "self_attn.k_proj.bias"},
-    {true, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_KV, LAYER(v_bias), "blk.#.attn_v.bias",
-     HF "self_attn.v_proj.bias"},
-    {true, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_WIDTH, LAYER(o_bias), "blk.#.attn_output.bias",
-     HF "self_attn.o_proj.bias"},
-    {true, true, QN_NEED_ALWAYS, QN_DIM_ONE, QN_DIM_WIDTH, LAYER(ffn_norm), "blk.#.ffn_norm.weight",
-     HF "post_attention_layernorm.weight"},
-    {true, false, QN_NEED_ALWAYS, QN_DIM_FFN, QN_DIM_WIDTH, LAYER(gate), "blk.#.ffn_gate.weight",
-     HF "mlp.gate_proj"},
-    {true, false, QN_NEED_ALWAYS, QN_DIM_FFN, QN_DIM_WIDTH, LAYER(up), "blk.#.ffn_up.weight",
-     HF "mlp.up_proj"},
-    {true, false, QN_NEED_ALWAYS, QN_DIM_WIDTH, QN_DIM_FFN, LAYER(down), "blk.#.ffn_down.weight",
-     HF "mlp.down_proj"},
-    {true, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_FFN, LAYER(gate_bias), "blk.#.ffn_gate.bias",
-     HF "mlp.gate_proj.bias"},
-    {true, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_FFN, LAYER(up_bias), "blk.#.ffn_up.bias",
-     HF "mlp.up_proj.bias"},
-    {true, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_WIDTH, LAYER(down_bias), "blk.#.ffn_down.bias",
-     HF "mlp.down_proj.bias"},
+    QN_DENSE_SLOTS,
+    QN_DENSE_LAST_NORM(false),
+    {false, true, QN_NEED_NEVER, QN_DIM_ONE, QN_DIM_PAIRS, QN_AT_TOP(rope_factors),
+     "rope_freqs.weight", NULL, false},
+    QN_DENSE_GAIN(attn_norm, QN_NEED_ALWAYS, QN_DIM_WIDTH, "attn_norm", "input_layernorm", false),
+    QN_DENSE_GAIN(ffn_norm, QN_NEED_ALWAYS, QN_DIM_WIDTH, "ffn_norm", "post_attention_layernorm",
+                  false),
 };
 
 static const char *const drop[] = {"*rotary_emb.inv_freq", "*attn_rot_embd.weight", NULL};
 static const char *const tied_drop[] = {"lm_head.*", "language_model.lm_head.*", NULL};
 
-/* Keys of the same architecture name that mean another forward. */
-static qn_code refuse_other_shapes(const qn_source *s, qn_err *err)
+static qn_code read(qn_model_desc *d, qn_rope_spec rope[2], const qn_source *s, qn_err *err)
 {
-    bool found = false;
-    double experts = 0;
-    QN_TRY(qn_source_num(&found, &experts, s, "expert_count", "num_local_experts", err));
-    if (found && experts != 0)
-        return qn_fail(err, QN_E_UNSUPPORTED, "a llama model with %g experts", experts);
-    double key = 0, value = 0;
-    bool has_key = false, has_value = false;
-    QN_TRY(qn_source_num(&has_key, &key, s, "attention.key_length", NULL, err));
-    QN_TRY(qn_source_num(&has_value, &value, s, "attention.value_length", NULL, err));
-    if (has_key && has_value && key != value)
-        return qn_fail(err, QN_E_UNSUPPORTED, "heads whose keys have %g values and whose values %g",
-                       key, value);
-    return QN_OK;
-}
-
-/* A head of its own is there unless the settings say that it is the embedding table. The two
- * libraries that read these files disagree on what silence means, so presence decides then. */
-static qn_code read_tied(qn_model_desc *d, const qn_source *s, qn_err *err)
-{
-    bool found = false;
-    d->tied = !qn_source_has(s, "output.weight", "lm_head");
-    return qn_source_bool(&found, &d->tied, s, NULL, "tie_word_embeddings", err);
-}
-
-static qn_code read_head_size(qn_model_desc *d, const qn_source *s, qn_err *err)
-{
-    if (d->n_kv_heads == 0) d->n_kv_heads = d->n_heads;
-    if (d->head_dim == 0) {
-        if (d->width % d->n_heads != 0)
-            return qn_fail(err, QN_E_FORMAT, "width %u over %u heads is not whole", d->width,
-                           d->n_heads);
-        d->head_dim = d->width / d->n_heads;
+    if (!s->gguf) { /* what transformers takes where config.json is silent */
+        d->norm_eps = 1e-6f;
+        d->context = 2048;
     }
-    if (d->rope_dims != 0) return QN_OK;
-    bool found = false;
-    double part = 1;
-    QN_TRY(qn_source_num(&found, &part, s, NULL, "partial_rotary_factor", err));
-    if (!found)
-        QN_TRY(qn_source_num(&found, &part, s, NULL, "rope_parameters.partial_rotary_factor", err));
-    if (!(part > 0 && part <= 1))
-        return qn_fail(err, QN_E_LIMIT, "config.json: partial_rotary_factor is %g", part);
-    d->rope_dims = (uint32_t)(d->head_dim * part);
-    return QN_OK;
-}
-
-static qn_code read(qn_model_desc *d, qn_rope_spec *rope, const qn_source *s, qn_err *err)
-{
-    d->norm_eps = 1e-6f; /* what transformers takes where config.json is silent */
-    d->context = 2048;
     d->rope_interleaved = s->gguf != NULL;
-    QN_TRY(refuse_other_shapes(s, err));
-    QN_TRY(qn_desc_read(d, fields, QN_LEN(fields), s, err));
-    QN_TRY(qn_desc_read_act(d, s, err));
-    QN_TRY(read_head_size(d, s, err));
-    QN_TRY(qn_desc_read_windows(d, s, s->gguf || qn_str_eq_z(s->type, "mistral"), err));
-    QN_TRY(read_tied(d, s, err));
-    rope->dims = d->rope_dims;
-    rope->context = d->context;
-    return qn_rope_read(rope, s, err);
-}
-
-static qn_val rotate(qn_graph *g, const qn_model *m, qn_val x, uint32_t layer, const float *gain,
-                     uint32_t heads)
-{
-    const qn_model_desc *d = &m->desc;
-    if (gain) x = qn_g_rmsnorm(g, x, gain, heads, d->norm_eps);
-    if (qn_layer_bit(d->no_rope, layer)) return x;
-    return qn_g_rope(g, x, &m->rope, heads, d->head_dim);
-}
-
-/* Keys and values of a layer go to the cache; its attention comes back. */
-static qn_val attend(qn_graph *g, const qn_model *m, qn_val x, uint32_t layer, bool keys_only)
-{
-    const qn_model_desc *d = &m->desc;
-    const qn_layer_weights *w = &m->weights.layers[layer];
-    const qn_val k = qn_g_linear(g, x, &w->k, w->k_bias), v = qn_g_linear(g, x, &w->v, w->v_bias);
-    qn_g_kv_write(g, layer, rotate(g, m, k, layer, w->k_norm, d->n_kv_heads), v);
-    if (keys_only) return (qn_val){0};
-    const qn_val q = qn_g_linear(g, x, &w->q, w->q_bias);
-    const qn_attention_spec spec = {.layer = layer,
-                                    .n_heads = d->n_heads,
-                                    .scale = d->attention_scale,
-                                    .softcap = d->attention_softcap};
-    return qn_g_attention(g, rotate(g, m, q, layer, w->q_norm, d->n_heads), &spec);
-}
-
-static qn_val mlp(qn_graph *g, const qn_model *m, qn_val x, uint32_t layer)
-{
-    const qn_layer_weights *w = &m->weights.layers[layer];
-    const qn_val gate = qn_g_linear(g, x, &w->gate, w->gate_bias),
-                 up = qn_g_linear(g, x, &w->up, w->up_bias);
-    return qn_g_linear(g, qn_g_act_mul(g, gate, up, m->desc.act), &w->down, w->down_bias);
-}
-
-static qn_val residual(qn_graph *g, const qn_model *m, qn_val h, qn_val y)
-{
-    const float s = m->desc.residual_scale;
-    return qn_g_add(g, h, s == 1.0f ? y : qn_g_scale(g, y, s));
-}
-
-static void head(qn_graph *g, const qn_model *m, qn_val h, const qn_plan_key *key)
-{
-    const qn_model_desc *d = &m->desc;
-    const qn_matrix *table = d->tied ? &m->weights.top.embed : &m->weights.top.head;
-    h = qn_g_rmsnorm(g, h, m->weights.top.norm, 1, d->norm_eps);
-    qn_g_tap(g, h, "final");
-    qn_val logits = qn_g_linear(g, h, table, NULL);
-    if (d->logit_scale != 1.0f) logits = qn_g_scale(g, logits, d->logit_scale);
-    if (d->logit_softcap > 0) logits = qn_g_softcap(g, logits, d->logit_softcap);
-    qn_g_logits(g, logits);
-    if (!(key->features & QN_PLAN_NO_DRAW)) qn_g_draw(g, logits);
-}
-
-/* Behind the last layer's attention only logit rows matter, and without any only the keys and values
- * do: unless somebody taps hidden states, the rest is left out. Rows do not depend on each other
- * (rule R4), so this changes no bit. */
-static void record(const void *model, qn_graph *g, const qn_plan_key *key)
-{
-    const qn_model *m = model;
-    const qn_model_desc *d = &m->desc;
-    bool picked = false;
-    qn_val h = qn_g_embed(g, &m->weights.top.embed, d->embed_scale);
-    qn_g_tap(g, h, "embed");
-    for (uint32_t l = 0; l < d->n_layers; l++) {
-        const qn_layer_weights *w = &m->weights.layers[l];
-        const bool trim = l + 1 == d->n_layers && key->taps == 0 && key->logits < key->rows;
-        const qn_val x = qn_g_rmsnorm(g, h, w->attn_norm, 1, d->norm_eps);
-        qn_val a = attend(g, m, x, l, trim && key->logits == 0);
-        if (trim && key->logits == 0) return;
-        if (trim) {
-            a = qn_g_logit_rows(g, a);
-            h = qn_g_logit_rows(g, h);
-            picked = true;
-        }
-        h = residual(g, m, h, qn_g_linear(g, a, &w->o, w->o_bias));
-        h = residual(g, m, h, mlp(g, m, qn_g_rmsnorm(g, h, w->ffn_norm, 1, d->norm_eps), l));
-        qn_g_tap(g, h, m->tap_names[l]);
-    }
-    if (key->logits == 0) return;
-    head(g, m, picked ? h : qn_g_logit_rows(g, h), key);
+    d->act = QN_ACT_SILU;
+    QN_TRY(qn_dense_read(d, s, err));
+    QN_TRY(qn_desc_read_act(d, s, "hidden_act", err));
+    QN_TRY(qn_desc_read_windows(d, s, s->gguf || qn_str_eq_z(s->type, "mistral") ? 0 : 1, err));
+    rope[0].dims = d->rope_dims;
+    rope[0].context = d->context;
+    return qn_rope_read(&rope[0], s, err);
 }
 
 const qn_family qn_family_llama = {
@@ -236,5 +43,5 @@ const qn_family qn_family_llama = {
     .types = types,
     .read = read,
     .map = {slots, QN_LEN(slots), drop, tied_drop},
-    .record = record,
+    .record = qn_dense_record,
 };

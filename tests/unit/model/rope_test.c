@@ -18,9 +18,9 @@ static bool frequencies(qt *t, float out[PAIRS], float *mscale, const char *extr
     snprintf(members, sizeof members, "\"model_type\": \"llama\", %s,", extra);
     const char *dir = tiny_hf(t, "rope", tiny_config(members), "", true);
     if (!QT_OKF(t, qn_model_open(&m, dir, NULL, &err) == QN_OK, "%s", err.msg)) return false;
-    memcpy(out, m->inv_freq, PAIRS * sizeof *out);
-    *mscale = m->rope.mscale;
-    QT_EQ(t, m->rope.half, PAIRS);
+    memcpy(out, m->inv_freq[0], PAIRS * sizeof *out);
+    *mscale = m->rope[0].mscale;
+    QT_EQ(t, m->rope[0].half, PAIRS);
     qn_model_unref(m);
     return true;
 }
@@ -141,7 +141,7 @@ static void a_gguf_divides_by_its_factor_tensor(qt *t)
     qn_err err = {0};
     const char *path = tiny_gguf(t, &(tiny){.rope_factor = 2.5f});
     if (!QT_OKF(t, qn_model_open(&m, path, NULL, &err) == QN_OK, "%s", err.msg)) return;
-    for (int i = 0; i < PAIRS; i++) close_to(t, m->inv_freq[i], plain(i, 10000) / 2.5);
+    for (int i = 0; i < PAIRS; i++) close_to(t, m->inv_freq[0][i], plain(i, 10000) / 2.5);
     qn_model_unref(m);
 }
 
@@ -152,7 +152,7 @@ static void the_older_key_of_a_gguf_means_linear(qt *t)
     const char *path =
         tiny_gguf(t, &(tiny){.key = "rope.scale_linear", .value = 2, .as_float = true});
     if (!QT_OKF(t, qn_model_open(&m, path, NULL, &err) == QN_OK, "%s", err.msg)) return;
-    close_to(t, m->inv_freq[1], plain(1, 10000) / 2);
+    close_to(t, m->inv_freq[0][1], plain(1, 10000) / 2);
     qn_model_unref(m);
 }
 
