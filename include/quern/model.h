@@ -42,15 +42,37 @@ QUERN_API quern_code quern_model_open(quern_model **out, quern_runtime *rt, cons
 QUERN_API quern_model *quern_model_ref(quern_model *m); /* returns m */
 QUERN_API void quern_model_unref(quern_model *m);       /* NULL is fine */
 
+enum { /* quern_sampling_defaults.set */
+       QUERN_DEFAULT_TEMPERATURE = 1u,
+       QUERN_DEFAULT_TOP_P = 2u,
+       QUERN_DEFAULT_TOP_K = 4u,
+       QUERN_DEFAULT_MIN_P = 8u,
+       QUERN_DEFAULT_REPETITION_PENALTY = 16u
+};
+/* How the model's makers sample it: generation_config.json, or general.sampling.* of a GGUF file. */
+typedef struct quern_sampling_defaults {
+    uint32_t set;      /* QUERN_DEFAULT_: which of these the files name; the others are 0 */
+    float temperature; /* 0 where the files say do_sample: false */
+    float top_p, min_p, repetition_penalty;
+    uint32_t top_k;
+} quern_sampling_defaults;
+
+#define QUERN_NO_TOKEN UINT32_MAX
+
 typedef struct quern_model_info { /* texts are borrowed from the model */
     size_t size;                  /* sizeof(quern_model_info), set by the caller */
     const char *path, *family;
     const char *chat_template; /* NULL: none */
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn;
-    uint32_t vocab;         /* ids are below this */
-    uint32_t context;       /* positions the model was made for */
-    uint64_t weight_bytes;  /* of all tensors in use */
-    uint32_t has_tokenizer; /* 1 or 0 */
+    uint32_t vocab;          /* ids are below this */
+    uint32_t context;        /* positions the model was made for */
+    uint64_t weight_bytes;   /* of all tensors in use */
+    uint32_t has_tokenizer;  /* 1 or 0 */
+    uint32_t bos_id, eos_id; /* of the tokenizer, or QUERN_NO_TOKEN */
+    const uint32_t *eos_ids; /* [n_eos_ids] all that end a text, unless a request ignores them */
+    uint32_t n_eos_ids;
+    uint32_t adds_bos; /* 1: QUERN_TOKENIZE_SPECIAL puts bos_id first */
+    const quern_sampling_defaults *defaults;
 } quern_model_info;
 /* Errors: INVAL. */
 QUERN_API quern_code quern_model_get_info(const quern_model *m, quern_model_info *info,
@@ -68,6 +90,16 @@ QUERN_API quern_code quern_tokenize(size_t *n_ids, const quern_model *m, const c
  * NUL; *n is how many there are. Always whole UTF-8 when cap suffices. Errors as quern_tokenize. */
 QUERN_API quern_code quern_detokenize(size_t *n, const quern_model *m, const uint32_t *ids,
                                       size_t n_ids, char *text, size_t cap, quern_error *err);
+
+/* What the token stands for, before any rule about its neighbours: at most `cap` bytes are written to
+ * bytes, no NUL; *n is how many there are. It may be part of a character. A special token gives its
+ * spelling. Errors: INVAL (no such id), UNSUPPORTED. */
+QUERN_API quern_code quern_token_bytes(size_t *n, const quern_model *m, uint32_t id, char *bytes,
+                                       size_t cap, quern_error *err);
+/* The token as the vocabulary spells it ("\xC4\xA0the" for " the" in many), UTF-8; *n is its length,
+ * no NUL follows. Borrowed from the model; "" for ids without a spelling and for models without a
+ * tokenizer. */
+QUERN_API const char *quern_token_text(size_t *n, const quern_model *m, uint32_t id);
 
 #ifdef __cplusplus
 }

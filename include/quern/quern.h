@@ -7,7 +7,8 @@
  * - Constructors: quern_code quern_x_open(quern_x **out, ..., const quern_x_options *opt,
  *   quern_error *err). *out is NULL after a failure; opt may be NULL (all defaults); err may be NULL.
  * - Option structs begin with their own size. Start from QUERN_X_OPTIONS_INIT, so that a program
- *   built against an older header keeps its meaning; a field at zero means "the default".
+ *   built against an older header keeps its meaning; a field at zero means "the default"
+ *   (the *_context of penalties excepted: zero there means "all").
  * - Text is pointer and length in bytes, UTF-8, no NUL needed, except paths and names.
  * - owned: free it with the call named; borrowed: valid until the moment named; shared: counted.
  */

@@ -56,11 +56,16 @@ static qn_code check_tokens(const qn_engine *e, const qn_request *r, qn_err *err
     return QN_OK;
 }
 
-static qn_code fill_sampler(qn_job *j, qn_err *err)
+static qn_code fill_sampler(qn_job *j, const qn_engine *e, qn_err *err)
 {
     const qn_request_sampling *in = &j->req->sampling;
     qn_sampler *s = &j->sampler;
+    const qn_recipe *r = qn_model_recipe(e->model);
     *s = qn_sample_default();
+    if (r->set & QN_RECIPE_TEMPERATURE) s->temperature = r->temperature;
+    if (r->set & QN_RECIPE_TOP_P) s->top_p = r->top_p;
+    if (r->set & QN_RECIPE_MIN_P) s->min_p = r->min_p;
+    if (r->set & QN_RECIPE_TOP_K) s->top_k = r->top_k;
     if (in->set & QN_SET_TEMPERATURE) s->temperature = in->temperature;
     if (in->set & QN_SET_TOP_P) s->top_p = in->top_p;
     if (in->set & QN_SET_MIN_P) s->min_p = in->min_p;
@@ -77,17 +82,14 @@ static qn_code fill_sampler(qn_job *j, qn_err *err)
 static qn_code fill_stop_ids(qn_job *j, const qn_engine *e, qn_err *err)
 {
     const qn_request *r = j->req;
-    const qn_model_desc *d = qn_model_get_desc(e->model);
     const qn_tokenizer *tok = qn_model_tokenizer(e->model);
-    size_t n_ends = 0;
-    const uint32_t *ends = tok ? qn_tokenizer_ends(tok, &n_ends) : NULL;
-    const size_t most = d->n_eos + n_ends + r->stop_ids.n + r->stop_text.n;
-    uint32_t n = 0;
+    uint32_t n = 0, n_ends = 0;
+    const uint32_t *ends = qn_model_ends(e->model, &n_ends);
+    const size_t most = (size_t)n_ends + r->stop_ids.n + r->stop_text.n;
     j->stop_ids = qn_calloc(most + 1, sizeof *j->stop_ids);
     if (!j->stop_ids) return qn_fail(err, QN_E_NOMEM, "stop ids of a request");
     if (!(r->flags & QN_REQUEST_IGNORE_EOS)) {
-        for (uint32_t i = 0; i < d->n_eos; i++) j->stop_ids[n++] = d->eos[i];
-        for (size_t i = 0; i < n_ends; i++) j->stop_ids[n++] = ends[i];
+        for (uint32_t i = 0; i < n_ends; i++) j->stop_ids[n++] = ends[i];
     }
     for (uint32_t i = 0; i < r->stop_ids.n; i++) j->stop_ids[n++] = qn_request_stop_ids(r)[i];
     for (uint32_t i = 0; tok && i < r->stop_text.n; i++) {
@@ -127,7 +129,7 @@ static qn_code fill(qn_job *j, const qn_engine *e, qn_err *err)
     const qn_request *r = j->req;
     QN_TRY(check_supported(r, err));
     QN_TRY(check_tokens(e, r, err));
-    QN_TRY(fill_sampler(j, err));
+    QN_TRY(fill_sampler(j, e, err));
     QN_TRY(fill_stop_ids(j, e, err));
     QN_TRY(fill_stop_text(j, e, err));
     j->max_new = e->opt.context - r->n_prompt;

@@ -31,6 +31,7 @@ struct quern_model {
     atomic_uint refs;
     quern_runtime *rt;
     qn_model *model;
+    quern_sampling_defaults defaults;
 };
 
 struct quern_engine {

@@ -6,6 +6,17 @@
 #include "lib/lib_int.h"
 #include "model/inspect.h"
 
+/* The two enums and structs are the same by name and number, field by field. */
+static quern_sampling_defaults defaults_of(const qn_recipe *r)
+{
+    return (quern_sampling_defaults){.set = r->set,
+                                     .temperature = r->temperature,
+                                     .top_p = r->top_p,
+                                     .min_p = r->min_p,
+                                     .repetition_penalty = r->repetition_penalty,
+                                     .top_k = r->top_k};
+}
+
 quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *path,
                             const quern_model_options *opt, quern_error *err)
 {
@@ -32,6 +43,7 @@ quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *pa
     }
     atomic_init(&m->refs, 1);
     m->rt = qn_runtime_ref(rt);
+    m->defaults = defaults_of(qn_model_recipe(m->model));
     *out = m;
     return QN_OK;
 }
@@ -55,6 +67,9 @@ quern_code quern_model_get_info(const quern_model *m, quern_model_info *info, qu
     QN_TRY(qn_lib_given(m, "model", err));
     QN_TRY(qn_lib_given(info, "info", err));
     const qn_model_desc *d = qn_model_get_desc(m->model);
+    const qn_tokenizer *t = qn_model_tokenizer(m->model);
+    uint32_t n_ends = 0;
+    const uint32_t *ends = qn_model_ends(m->model, &n_ends);
     const quern_model_info all = {
         .size = info->size,
         .path = qn_model_path(m->model),
@@ -69,7 +84,13 @@ quern_code quern_model_get_info(const quern_model *m, quern_model_info *info, qu
         .vocab = d->vocab,
         .context = d->context,
         .weight_bytes = qn_model_weight_bytes(m->model),
-        .has_tokenizer = qn_model_tokenizer(m->model) != NULL,
+        .has_tokenizer = t != NULL,
+        .bos_id = t ? qn_tokenizer_bos(t) : QUERN_NO_TOKEN,
+        .eos_id = t ? qn_tokenizer_eos(t) : QUERN_NO_TOKEN,
+        .eos_ids = ends,
+        .n_eos_ids = n_ends,
+        .adds_bos = t != NULL && qn_tokenizer_adds_bos(t),
+        .defaults = &m->defaults,
     };
     if (info->size < sizeof info->size || info->size > 1 << 16)
         return qn_fail(err, QN_E_INVAL, "info: size is %zu, expected %zu", info->size, sizeof all);
@@ -124,6 +145,28 @@ quern_code quern_detokenize(size_t *n, const quern_model *m, const uint32_t *ids
     if (cap && *n) memcpy(text, all, *n < cap ? *n : cap);
     qn_free(all);
     return QN_OK;
+}
+
+quern_code quern_token_bytes(size_t *n, const quern_model *m, uint32_t id, char *bytes, size_t cap,
+                             quern_error *err)
+{
+    const qn_tokenizer *t = NULL;
+    QN_TRY(qn_lib_given(n, "n", err));
+    *n = 0;
+    QN_TRY(tokenizer_of(&t, m, err));
+    if (cap) QN_TRY(qn_lib_given(bytes, "bytes", err));
+    const uint32_t vocab = qn_model_get_desc(m->model)->vocab;
+    if (id >= vocab) return qn_fail(err, QN_E_INVAL, "token is %u, expected below %u", id, vocab);
+    *n = qn_token_bytes(t, id, bytes, cap);
+    return QN_OK;
+}
+
+const char *quern_token_text(size_t *n, const quern_model *m, uint32_t id)
+{
+    const qn_tokenizer *t = m ? qn_model_tokenizer(m->model) : NULL;
+    const qn_str s = t ? qn_token_text(t, id) : (qn_str){NULL, 0};
+    if (n) *n = s.n;
+    return s.n ? s.p : "";
 }
 
 /* -- reports ----------------------------------------------------------------------------------- */

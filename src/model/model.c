@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "model/model_int.h"
+#include "model/recipe.h"
 
 /* What a family does not set: nothing is scaled, nothing is capped. */
 static void set_defaults(qn_model_desc *d, const qn_family *f)
@@ -55,6 +56,25 @@ static qn_code make_rope(qn_model *m, qn_rope_spec rope[2], qn_err *err)
     return QN_OK;
 }
 
+static void add_end(qn_model *m, uint32_t id)
+{
+    for (uint32_t i = 0; i < m->n_ends; i++)
+        if (m->ends[i] == id) return;
+    m->ends[m->n_ends++] = id;
+}
+
+static qn_code join_ends(qn_model *m, qn_err *err)
+{
+    const qn_model_desc *d = &m->desc;
+    size_t n = 0;
+    const uint32_t *ids = m->tokenizer ? qn_tokenizer_ends(m->tokenizer, &n) : NULL;
+    m->ends = qn_calloc(d->n_eos + n + 1, sizeof *m->ends);
+    if (!m->ends) return qn_fail(err, QN_E_NOMEM, "ids that end a text");
+    for (uint32_t i = 0; i < d->n_eos; i++) add_end(m, d->eos[i]);
+    for (size_t i = 0; i < n; i++) add_end(m, ids[i]);
+    return QN_OK;
+}
+
 static qn_code read_text(qn_model *m, qn_err *err)
 {
     qn_model_desc *d = &m->desc;
@@ -63,8 +83,10 @@ static qn_code read_text(qn_model *m, qn_err *err)
         return qn_fail(err, QN_E_FORMAT, "the tokenizer has %u ids, the embedding table %u rows",
                        qn_tokenizer_size(m->tokenizer), d->vocab);
     QN_TRY(qn_source_template(&m->chat_template, &m->source, err));
-    return qn_source_eos(d->eos, QN_LEN(d->eos), &d->n_eos, &m->source, m->tokenizer, d->vocab,
-                         err);
+    QN_TRY(qn_source_recipe(&m->recipe, &m->source, err));
+    QN_TRY(
+        qn_source_eos(d->eos, QN_LEN(d->eos), &d->n_eos, &m->source, m->tokenizer, d->vocab, err));
+    return join_ends(m, err);
 }
 
 static qn_code name_taps(qn_model *m, qn_err *err)
@@ -150,16 +172,24 @@ void qn_model_unref(qn_model *m)
     qn_tokenizer_free(m->tokenizer);
     qn_free(m->chat_template);
     qn_free(m->tap_names);
+    qn_free(m->ends);
     qn_free(m);
 }
 
 const qn_model_desc *qn_model_get_desc(const qn_model *m) { return &m->desc; }
 const qn_tokenizer *qn_model_tokenizer(const qn_model *m) { return m->tokenizer; }
 const char *qn_model_chat_template(const qn_model *m) { return m->chat_template; }
+const qn_recipe *qn_model_recipe(const qn_model *m) { return &m->recipe; }
 const char *qn_model_path(const qn_model *m) { return m->source.path; }
 qn_record_fn *qn_model_record(const qn_model *m) { return m->family->record; }
 qn_act_mode qn_model_activations(const qn_model *m) { return m->activations; }
 size_t qn_model_weight_bytes(const qn_model *m) { return m->weights.bytes; }
+
+const uint32_t *qn_model_ends(const qn_model *m, uint32_t *n)
+{
+    *n = m->n_ends;
+    return m->ends;
+}
 
 uint32_t qn_model_groups(const qn_model *m, qn_kv_fmt fmt, qn_group_desc out[QN_MAX_GROUPS],
                          uint32_t *layer_group)

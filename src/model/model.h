@@ -40,6 +40,20 @@ typedef struct qn_model_desc {
     uint32_t eos[16], n_eos; /* union of config and generation config */
 } qn_model_desc;
 
+enum { /* qn_recipe.set; the numbers of QUERN_DEFAULT_ */
+       QN_RECIPE_TEMPERATURE = 1u,
+       QN_RECIPE_TOP_P = 2u,
+       QN_RECIPE_TOP_K = 4u,
+       QN_RECIPE_MIN_P = 8u,
+       QN_RECIPE_REPETITION = 16u
+};
+typedef struct qn_recipe { /* how its makers sample the model; unset fields are 0 */
+    uint32_t set;
+    float temperature; /* 0: greedy */
+    float top_p, min_p, repetition_penalty;
+    uint32_t top_k;
+} qn_recipe;
+
 typedef struct qn_model qn_model;
 
 typedef struct qn_model_options {
@@ -57,6 +71,9 @@ void qn_model_unref(qn_model *m); /* NULL is fine */
 const qn_model_desc *qn_model_get_desc(const qn_model *m);
 const qn_tokenizer *qn_model_tokenizer(const qn_model *m); /* NULL: the files hold none */
 const char *qn_model_chat_template(const qn_model *m);     /* NULL: none */
+/* All ids that end a text: of the configs and of the tokenizer. Borrowed. */
+const uint32_t *qn_model_ends(const qn_model *m, uint32_t *n);
+const qn_recipe *qn_model_recipe(const qn_model *m);
 const char *qn_model_path(const qn_model *m);
 /* What the family's forward is recorded with; pass the model itself. */
 qn_record_fn *qn_model_record(const qn_model *m);

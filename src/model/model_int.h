@@ -17,6 +17,9 @@ struct qn_model {
     qn_weights weights;
     qn_image *image; /* NULL: mapped */
     qn_tokenizer *tokenizer;
+    uint32_t *ends; /* [n_ends] */
+    uint32_t n_ends;
+    qn_recipe recipe;
     char *chat_template;
     qn_rope rope[2]; /* of all layers; of the sliding ones where they have their own */
     bool has_local_rope;
