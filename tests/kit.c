@@ -20,15 +20,21 @@
 
 static qn_code put_keys(qn_gguf_writer *w, const qn_gguf *g, kit_change c, qn_err *err)
 {
+    qn_str arch = {0};
+    char context[64], window[64];
+    QN_TRY(qn_gguf_opt_str(&arch, g, "general.architecture", QN_STR("llama"), err));
+    snprintf(context, sizeof context, "%.*s.context_length", QN_STR_ARG(arch));
+    snprintf(window, sizeof window, "%.*s.attention.sliding_window", QN_STR_ARG(arch));
     for (size_t i = 0; i < qn_gguf_n_keys(g); i++) {
         qn_gguf_value v;
         const qn_str key = qn_gguf_key(g, i, &v);
-        if (c.context && qn_str_eq_z(key, "llama.context_length")) continue;
+        if (c.context && qn_str_eq_z(key, context)) continue;
+        if (c.window && qn_str_eq_z(key, window)) continue;
         if (qn_str_has_prefix(key, QN_STR("GGUF."))) continue;
         QN_TRY(qn_gguf_put_value(w, key, &v, err));
     }
-    if (c.context) QN_TRY(qn_gguf_put_u32(w, "llama.context_length", c.context, err));
-    if (c.window) QN_TRY(qn_gguf_put_u32(w, "llama.attention.sliding_window", c.window, err));
+    if (c.context) QN_TRY(qn_gguf_put_u32(w, context, c.context, err));
+    if (c.window) QN_TRY(qn_gguf_put_u32(w, window, c.window, err));
     return QN_OK;
 }
 
@@ -142,9 +148,11 @@ qn_model *kit_model(qt *t, const char *name, kit_change change, qn_act_mode acti
     qn_model *m = NULL;
     qn_err err = {0};
     qn_code rc = QN_OK;
-    const bool gguf = strncmp(name, "gguf", 4) == 0;
-    snprintf(from, sizeof from, "tests/golden/llama/%s%s", name, gguf ? "/model.gguf" : "");
-    snprintf(to, sizeof to, "%s/%s-%u-%u-%u%s", qt_tmp(), name, change.context, change.window,
+    const char *slash = strchr(name, '/'), *folder = slash ? slash + 1 : name;
+    const bool gguf = strncmp(folder, "gguf", 4) == 0;
+    snprintf(from, sizeof from, "tests/golden/%s%s%s", slash ? "" : "llama/", name,
+             gguf ? "/model.gguf" : "");
+    snprintf(to, sizeof to, "%s/%s%s-%u-%u-%u%s", qt_tmp(), slash ? "other-" : "", folder, change.context, change.window,
              change.poison, gguf ? ".gguf" : "");
     if (gguf)
         rc = copy_gguf(to, from, change, &err);

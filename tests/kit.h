@@ -13,11 +13,11 @@
 
 typedef struct kit_change { /* how the copy of a golden model differs from it */
     uint32_t context;       /* 0: as it is */
-    uint32_t window;        /* 0: none; else every layer slides */
+    uint32_t window;        /* 0: as it is; else of the sliding layers, which are all of a llama model */
     uint32_t poison;        /* not 0: the embedding of this id is NaN (GGUF with F32 embeddings) */
 } kit_change;
 
-/* Opens a copy of tests/golden/llama/<name> with these changes; NULL after a failed check. Release with
+/* Opens a copy of tests/golden/<name> (llama/<name> where it has no slash) with these changes; NULL after a failed check. Release with
  * qn_model_unref. */
 qn_model *kit_model(qt *t, const char *name, kit_change change, qn_act_mode activations);
 

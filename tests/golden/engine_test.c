@@ -97,7 +97,13 @@ static void gguf_f16_llama3_rope_engine_equals_the_oracle(qt *t)
 }
 static void st_bf16_sharded_engine_equals_the_oracle(qt *t) { check_engine(t, "st-bf16-sharded"); }
 static void mlx_mixed_engine_equals_the_oracle(qt *t) { check_engine(t, "mlx-mixed"); }
+static void gemma3_pattern_engine_equals_the_oracle(qt *t) { check_engine(t, "gemma3/gguf-bf16"); }
+static void gemma3_inside_engine_equals_the_oracle(qt *t)
+{
+    check_engine(t, "gemma3/st-f16-inside");
+}
 
 QT_MAIN(QT(gguf_q4_1_engine_equals_the_oracle), QT(gguf_q6_k_engine_equals_the_oracle),
         QT(gguf_f16_llama3_rope_engine_equals_the_oracle),
-        QT(st_bf16_sharded_engine_equals_the_oracle), QT(mlx_mixed_engine_equals_the_oracle))
+        QT(st_bf16_sharded_engine_equals_the_oracle), QT(mlx_mixed_engine_equals_the_oracle),
+        QT(gemma3_pattern_engine_equals_the_oracle), QT(gemma3_inside_engine_equals_the_oracle))

@@ -46,10 +46,12 @@ static bool read_logits(qt *t, golden *g, const char *name, const char *file)
 
 bool golden_open(qt *t, golden *g, const char *name)
 {
-    char path[256];
+    char path[256], folder[128];
     size_t n = 0;
     bool ok = true;
     memset(g, 0, sizeof *g);
+    snprintf(folder, sizeof folder, "%s%s", strchr(name, '/') ? "" : "llama/", name);
+    name = folder;
     snprintf(path, sizeof path, GOLDEN_ROOT "/%s/golden.json", name);
     qn_json *root = golden_json(t, path);
     if (!root) return false;

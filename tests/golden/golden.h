@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* golden.h - a golden of tests/golden/llama: a tiny model, tokens, and the oracle's logits. */
+/* golden.h - a golden of tests/golden/<family>: a tiny model, tokens, and the oracle's logits. */
 #ifndef TESTS_GOLDEN_GOLDEN_H
 #define TESTS_GOLDEN_GOLDEN_H
 #include "dep/json.h"
 #include "model/model.h"
 #include "qt.h"
 
-#define GOLDEN_ROOT "tests/golden/llama"
+#define GOLDEN_ROOT "tests/golden"
 
 typedef struct golden {
     char model[256]; /* path */
@@ -15,7 +15,7 @@ typedef struct golden {
     double noise;  /* how far float32 is from float64 there */
 } golden;
 
-/* False after a failed check; close in any case. */
+/* name: "family/folder"; a folder alone is one of llama. False after a failed check; close in any case. */
 bool golden_open(qt *t, golden *g, const char *name);
 void golden_close(golden *g);
 /* A whole file as JSON; NULL after a failed check. Owned (qn_json_free). */

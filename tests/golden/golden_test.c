@@ -63,6 +63,7 @@ static void check_image(qt *t, const char *name)
 #define X(id, name)                                                         \
     static void id##_plan_equals_the_oracle(qt *t) { check_plan(t, name); } \
     static void id##_packed_weights_change_no_bit(qt *t) { check_image(t, name); }
+#include "gemma3.def"
 #include "llama.def"
 #undef X
 
@@ -89,29 +90,44 @@ static void a_prompt_gives_the_last_row_of_all_rows(qt *t)
     for (size_t i = 0; i < QT_LEN(chunks); i++) check_last_row(t, "gguf-q4_1", 132, chunks[i]);
     check_last_row(t, "st-f16-bias", 33, 32);
     check_last_row(t, "mlx-mixed", 20, 0);
+    for (size_t i = 0; i < QT_LEN(chunks); i++)
+        check_last_row(t, "gemma3/gguf-bf16", 132, chunks[i]);
 }
 
-static void no_golden_is_left_out(qt *t)
+static void check_list(qt *t, const char *family, const char *const *listed, size_t n_listed)
 {
-    static const char *const listed[] = {
-#define X(id, name) name,
-#include "llama.def"
-#undef X
-    };
-    qn_json *root = golden_json(t, GOLDEN_ROOT "/index.json");
+    char path[128];
+    snprintf(path, sizeof path, GOLDEN_ROOT "/%s/index.json", family);
+    qn_json *root = golden_json(t, path);
     const qn_json *models = qn_json_get(root, "models");
-    QT_EQ(t, qn_json_len(models), QT_LEN(listed));
+    QT_EQ(t, qn_json_len(models), n_listed);
     for (size_t i = 0; i < qn_json_len(models); i++) {
         size_t n = 0, k = 0;
         const char *name = qn_json_str(qn_json_at(models, i), &n);
-        while (name && k < QT_LEN(listed) && strcmp(listed[k], name) != 0) k++;
-        QT_OKF(t, k < QT_LEN(listed), "%s is not in llama.def", name ? name : "?");
+        snprintf(path, sizeof path, "%s/%s", family, name ? name : "?");
+        while (k < n_listed && strcmp(listed[k], path) != 0) k++;
+        QT_OKF(t, k < n_listed, "%s is not in %s.def", path, family);
     }
     qn_json_free(root);
 }
 
+static void no_golden_is_left_out(qt *t)
+{
+#define X(id, name) name,
+    static const char *const llama[] = {
+#include "llama.def"
+    };
+    static const char *const gemma3[] = {
+#include "gemma3.def"
+    };
+#undef X
+    check_list(t, "llama", llama, QT_LEN(llama));
+    check_list(t, "gemma3", gemma3, QT_LEN(gemma3));
+}
+
 static const qt_case cases[] = {
 #define X(id, name) QT(id##_plan_equals_the_oracle), QT(id##_packed_weights_change_no_bit),
+#include "gemma3.def"
 #include "llama.def"
 #undef X
     QT(a_prompt_gives_the_last_row_of_all_rows),

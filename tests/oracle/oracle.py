@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the golden makers: the float32 oracle, weight naming, the GGUF row order, writing.
 
-The oracle is transformers' Llama with eager attention in float32 on the DEQUANTISED weights, so
+The oracle is transformers' own model with eager attention in float32 on the DEQUANTISED weights, so
 that a golden says what exact arithmetic on the stored bytes gives; float64 beside it tells how much
 of a difference float32 itself makes.
 """
@@ -13,13 +13,13 @@ import platform
 
 import numpy as np
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM
 
 torch.use_deterministic_algorithms(True)
 torch.set_num_threads(1)
 
 # safetensors name (without "model.layers.N.") -> GGUF name (without "blk.N.")
-LAYER_NAMES = {
+DENSE_NAMES = {
     "input_layernorm.weight": "attn_norm.weight",
     "self_attn.q_proj.weight": "attn_q.weight",
     "self_attn.k_proj.weight": "attn_k.weight",
@@ -29,10 +29,20 @@ LAYER_NAMES = {
     "self_attn.k_proj.bias": "attn_k.bias",
     "self_attn.v_proj.bias": "attn_v.bias",
     "self_attn.o_proj.bias": "attn_output.bias",
-    "post_attention_layernorm.weight": "ffn_norm.weight",
     "mlp.gate_proj.weight": "ffn_gate.weight",
     "mlp.up_proj.weight": "ffn_up.weight",
     "mlp.down_proj.weight": "ffn_down.weight",
+}
+LAYER_NAMES = {  # the same tensor name stands for another place in a Gemma block
+    "llama": {**DENSE_NAMES, "post_attention_layernorm.weight": "ffn_norm.weight"},
+    "gemma3_text": {
+        **DENSE_NAMES,
+        "self_attn.q_norm.weight": "attn_q_norm.weight",
+        "self_attn.k_norm.weight": "attn_k_norm.weight",
+        "post_attention_layernorm.weight": "post_attention_norm.weight",
+        "pre_feedforward_layernorm.weight": "ffn_norm.weight",
+        "post_feedforward_layernorm.weight": "post_ffw_norm.weight",
+    },
 }
 TOP_NAMES = {
     "model.embed_tokens.weight": "token_embd.weight",
@@ -41,21 +51,21 @@ TOP_NAMES = {
 }
 
 
-def gguf_name(name):
+def gguf_name(name, family="llama"):
     """model.layers.3.mlp.up_proj.weight -> blk.3.ffn_up.weight"""
     if name in TOP_NAMES:
         return TOP_NAMES[name]
     _, _, layer, rest = name.split(".", 3)
-    return f"blk.{layer}.{LAYER_NAMES[rest]}"
+    return f"blk.{layer}.{LAYER_NAMES[family][rest]}"
 
 
-def hf_name(name):
+def hf_name(name, family="llama"):
     """blk.3.ffn_up.weight -> model.layers.3.mlp.up_proj.weight"""
     for hf, gg in TOP_NAMES.items():
         if gg == name:
             return hf
     _, layer, rest = name.split(".", 2)
-    return next(f"model.layers.{layer}.{hf}" for hf, gg in LAYER_NAMES.items() if gg == rest)
+    return next(f"model.layers.{layer}.{hf}" for hf, gg in LAYER_NAMES[family].items() if gg == rest)
 
 
 def rotary_heads(name, cfg):
@@ -86,8 +96,18 @@ def to_hf_rows(w, heads):
 
 
 def build(cfg, weights, dtype=torch.float32):
-    """A model with exactly these float weights (safetensors names); refuses a missing or extra one."""
-    model = LlamaForCausalLM(LlamaConfig(**cfg, attn_implementation="eager")).to(dtype)
+    """A model with exactly these float weights (safetensors names); refuses a missing or extra one.
+
+    Gemma multiplies its embedding by sqrt(width) in the type of its weights. Here these are float32
+    whatever the model was made in, so the factor is rounded as that type would: cfg["dtype"]."""
+    kinds = {"llama": (LlamaForCausalLM, LlamaConfig), "gemma3_text": (Gemma3ForCausalLM, Gemma3TextConfig)}
+    make, config = kinds[cfg["model_type"]]
+    # dtype says what the file holds; torch would build the model in it
+    model = make(config(**{k: v for k, v in cfg.items() if k != "dtype"}, attn_implementation="eager")).to(dtype)
+    if cfg["model_type"] == "gemma3_text":
+        embed = model.model.embed_tokens
+        made = getattr(torch, cfg["dtype"])
+        embed.embed_scale = torch.tensor(cfg["hidden_size"] ** 0.5, dtype=made).to(dtype)
     state = {k: torch.from_numpy(np.array(v)).to(dtype) for k, v in weights.items()}
     if cfg["tie_word_embeddings"]:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]

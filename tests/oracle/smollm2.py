@@ -10,9 +10,7 @@ copies made in a temporary folder; scales, biases and norms are widened to float
 arithmetic is float32. The copies hold scales and norms in bf16 (4-bit) and f16 (8-bit); their digest
 is in the golden, so a copy made elsewhere can be told to be the same weights.
 
-Ten prompts, a hundred greedy tokens each, end-of-text not obeyed. Per step: the id, the runner-up
-and the gap between their logits. Every step is checked by a second pass over the whole sequence
-without a cache: `recheck` is the largest change of a gap there, so a gap below it decides nothing.
+Ten prompts, a hundred greedy tokens each, end-of-text not obeyed; greedy.py says what is kept.
 """
 import argparse
 import hashlib
@@ -23,13 +21,12 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-import torch
 from gguf import quants
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import oracle
+from greedy import run_all, summary, torch_runner
 
-N_STEPS = 100
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE.parent / "golden" / "smollm2"
 
@@ -100,76 +97,9 @@ class Source:
         return t
 
 
-def top_two(row):
-    """(best id, runner-up id, gap of their logits); ties go to the lower id."""
-    first = int(row.argmax())
-    rest = row.copy()
-    rest[first] = -np.inf
-    second = int(rest.argmax())
-    return first, second, float(row[first]) - float(row[second])
-
-
-def log_probabilities(row, n=5):
-    z = row.astype(np.float64)
-    z -= z.max() + np.log(np.exp(z - z.max()).sum())
-    best = np.argsort(-z, kind="stable")[:n]
-    return [{"id": int(i), "logprob": round(float(z[i]), 6)} for i in best]
-
-
-def run_prompt(text, ids, step, whole, decode):
-    """step(new ids or None to start over) -> logits of the last one; whole(ids) -> all logits."""
-    step(None)
-    row = step(ids)
-    out = {"text": text, "prompt": ids, "first_step": log_probabilities(row),
-           "greedy": [], "runner_up": [], "gap": []}
-    for _ in range(N_STEPS):
-        first, second, gap = top_two(row)
-        out["greedy"].append(first)
-        out["runner_up"].append(second)
-        out["gap"].append(round(gap, 5))
-        row = step([first])
-    again = [top_two(r) for r in whole(ids + out["greedy"])[len(ids) - 1:-1]]
-    out["recheck"] = float(f"{max(abs(a[2] - g) for a, g in zip(again, out['gap'])):.1e}")
-    for i, (a, b) in enumerate(zip(again, out["greedy"])):
-        assert a[0] == b or out["gap"][i] < 1e-3, (text, i, a, b)
-    out["continuation"] = decode(out["greedy"])
-    return out
-
-
-def run_all(tokenizer, step, whole):
-    results = []
-    for text in PROMPTS:
-        r = run_prompt(text, tokenizer.encode(text).ids, step, whole,
-                       lambda ids: tokenizer.decode(ids, skip_special_tokens=False))
-        print(f"  {len(r['prompt']):3} + {N_STEPS}, smallest gap {min(r['gap']):.4f}, recheck {r['recheck']:.0e}: "
-              f"{r['continuation'][:60]!r}", flush=True)
-        results.append(r)
-    return results
-
-
-def summary(results):
-    gaps = np.array([r["gap"] for r in results])
-    return {"steps": int(gaps.size), "gaps_below_0.001": int((gaps < 1e-3).sum()),
-            "gaps_below_0.01": int((gaps < 1e-2).sum())}
-
-
-@torch.no_grad()
 def golden(source):
     model = oracle.build(source.config, source.weights)
-    state = {}
-
-    def step(ids):
-        if ids is None:
-            state["cache"] = None
-            return None
-        out = model(torch.tensor([ids]), past_key_values=state["cache"], use_cache=True)
-        state["cache"] = out.past_key_values
-        return out.logits[0, -1].numpy()
-
-    def whole(ids):
-        return model(torch.tensor([ids]), use_cache=False).logits[0].numpy()
-
-    results = run_all(source.tokenizer(), step, whole)
+    results = run_all(PROMPTS, source.tokenizer(), *torch_runner(model))
     assert "Paris" in results[0]["continuation"][:20], results[0]["continuation"]
     oracle.write_json(GOLDEN / "greedy.json", {
         "model": "SmolLM2-135M-Instruct.Q4_1.gguf", "sha256": oracle.sha256(source.path),
@@ -237,7 +167,7 @@ def mlx(source):
                 return np.array(model(mx.array([ids]))[0])
 
             print(f"mlx {bits} bit")
-            results = run_all(source.tokenizer(), step, whole)
+            results = run_all(PROMPTS, source.tokenizer(), step, whole)
         oracle.write_json(GOLDEN / f"greedy-mlx{bits}.json", {
             "model": f"SmolLM2-135M-Instruct, MLX affine, {bits} bits, groups of 64, "
                      f"scales and norms {'bf16' if bits == 4 else 'f16'}",

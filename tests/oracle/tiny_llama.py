@@ -380,7 +380,7 @@ def plans():
     return out
 
 
-def make(root, name, cfg, writer, why, done):
+def make(root, name, cfg, writer, why, done, script):
     folder = os.path.join(root, name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -412,7 +412,7 @@ def make(root, name, cfg, writer, why, done):
     packages.append("gguf" if name.startswith("gguf") else "safetensors")
     golden["config"] = cfg
     golden["sha256"] = {f: oracle.sha256(os.path.join(folder, f)) for f in files}
-    golden["command"] = f"python tests/oracle/tiny_llama.py --only {name}"
+    golden["command"] = f"python tests/oracle/{script} --only {name}"
     golden["versions"] = oracle.versions(*packages)
     oracle.write_json(os.path.join(folder, "golden.json"), golden)
     size = sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder))
@@ -422,6 +422,19 @@ def make(root, name, cfg, writer, why, done):
           f"median gap {np.median(top[:, -1] - top[:, -2]):.2f}")
 
 
+def make_all(out, todo, only, script):
+    done = {}
+    for name, (cfg, writer, why) in todo.items():
+        if only and name not in only:
+            golden = os.path.join(out, name, "golden.json")
+            if os.path.exists(golden) and os.path.exists(p := os.path.join(out, name, "logits.bin")):
+                done[oracle.sha256(p)] = name
+            continue
+        make(out, name, cfg, writer, why, done, script)
+    if not only:
+        oracle.write_json(os.path.join(out, "index.json"), {"models": list(todo)})
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -429,17 +442,7 @@ def main():
     ap.add_argument("--only", nargs="+", help="names; the others, and index.json, stay as they are")
     args = ap.parse_args()
     mx.set_default_device(mx.cpu)
-    todo = plans()
-    done = {}
-    for name, (cfg, writer, why) in todo.items():
-        if args.only and name not in args.only:
-            golden = os.path.join(args.out, name, "golden.json")
-            if os.path.exists(golden) and os.path.exists(p := os.path.join(args.out, name, "logits.bin")):
-                done[oracle.sha256(p)] = name
-            continue
-        make(args.out, name, cfg, writer, why, done)
-    if not args.only:
-        oracle.write_json(os.path.join(args.out, "index.json"), {"models": list(todo)})
+    make_all(args.out, plans(), args.only, "tiny_llama.py")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import pathlib
 import random
 import struct
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import AddedToken
 
 from tokenizer_strings import Texts
@@ -38,6 +38,45 @@ def gpt2_rules(pre):
     return pre_tokenizers.Sequence(known[pre])
 
 
+def add_kinds(tok, tokens, kinds):
+    for i, kind in enumerate(kinds):
+        if kind in (2, 3, 4):
+            token = AddedToken(tokens[i], special=kind != 4, normalized=False)
+            tok.add_special_tokens([token]) if kind != 4 else tok.add_tokens([token])
+
+
+def spm_of_gguf(path):
+    """A SentencePiece BPE vocabulary: scores rank the merges, bytes stand in for what is unknown. With
+    the BOS in front where the file asks for it."""
+    from gguf import GGUFReader
+
+    fields = GGUFReader(path).fields
+    get = lambda key, default=None: fields[f"tokenizer.ggml.{key}"].contents() if f"tokenizer.ggml.{key}" in fields else default
+    tokens, scores, kinds = get("tokens"), get("scores"), get("token_type")
+    vocab = {t: i for i, t in enumerate(tokens)}
+    merges = []
+    for piece, score, kind in zip(tokens, scores, kinds):
+        if kind != 1:
+            continue
+        cuts = [(piece[:k], piece[k:]) for k in range(1, len(piece))]
+        cuts = [c for c in cuts if c[0] in vocab and c[1] in vocab]
+        merges += [(-score, vocab[a], vocab[b], a, b) for a, b in cuts]
+    merges.sort()
+    tok = Tokenizer(models.BPE(vocab=vocab, merges=[m[3:] for m in merges], fuse_unk=True,
+                               byte_fallback=True, unk_token=tokens[get("unknown_token_id")]))
+    space = [normalizers.Prepend("\u2581")] if get("add_space_prefix", True) else []
+    tok.normalizer = normalizers.Sequence(space + [normalizers.Replace(" ", "\u2581")])
+    strip = [decoders.Strip(" ", 1, 0)] if space else []
+    tok.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(),
+                                     decoders.Fuse()] + strip)
+    add_kinds(tok, tokens, kinds)
+    if get("add_bos_token", True):
+        bos = tokens[get("bos_token_id")]
+        tok.post_processor = processors.TemplateProcessing(
+            single=f"{bos} $A", special_tokens=[(bos, get("bos_token_id"))])
+    return tok
+
+
 def from_gguf(path, parts_path, parts_only=False):
     from gguf import GGUFReader
 
@@ -45,16 +84,15 @@ def from_gguf(path, parts_path, parts_only=False):
     get = lambda key, default=None: fields[f"tokenizer.ggml.{key}"].contents() if f"tokenizer.ggml.{key}" in fields else default
     tokens, kinds, merges = get("tokens"), get("token_type"), get("merges", [])
     write_parts(parts_path, get, tokens, kinds, merges)
-    if parts_only or get("model") != "gpt2":
+    if parts_only:
         return None
+    if get("model") == "llama":
+        return spm_of_gguf(path)
     vocab = {t: i for i, t in enumerate(tokens)}
     tok = Tokenizer(models.BPE(vocab=vocab, merges=[tuple(m.split(" ")) for m in merges]))
     tok.pre_tokenizer = gpt2_rules(get("pre"))
     tok.decoder = decoders.ByteLevel()
-    for i, kind in enumerate(kinds):
-        if kind in (2, 3, 4):
-            token = AddedToken(tokens[i], special=kind != 4, normalized=False)
-            tok.add_special_tokens([token]) if kind != 4 else tok.add_tokens([token])
+    add_kinds(tok, tokens, kinds)
     return tok
 
 
@@ -138,4 +176,5 @@ def main():
     print(f"{a.out}: {len(raw)} texts, {sum(map(len, raw))} bytes, {lists} id lists")
 
 
-main()
+if __name__ == "__main__":
+    main()
