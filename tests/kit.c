@@ -103,24 +103,29 @@ static void spill(const char *dir, const char *name, const char *text, size_t n)
     fclose(f);
 }
 
+static bool says(const char *line, const char *next, const char *key)
+{
+    const char *at = strstr(line, key);
+    return at && at < next;
+}
+
 /* The goldens' config.json have one field a line: drop the lines we say anew. */
 static void copy_config(const char *to, const char *from, kit_change c)
 {
     size_t n = 0;
     char *text = slurp(from, "config.json", &n), *out = calloc(1, n + 512);
+    const bool llama = strstr(text, "\"llama\"") != NULL; /* slides under another name only */
     size_t at = (size_t)sprintf(out, "{\n");
     if (c.context) at += (size_t)sprintf(out + at, "\"max_position_embeddings\": %u,\n", c.context);
-    if (c.window)
-        at += (size_t)sprintf(out + at, "\"model_type\": \"mistral\",\n\"sliding_window\": %u,\n",
-                              c.window);
+    if (c.window) at += (size_t)sprintf(out + at, "\"sliding_window\": %u,\n", c.window);
+    if (c.window && llama) at += (size_t)sprintf(out + at, "\"model_type\": \"mistral\",\n");
     for (char *line = strchr(text, '\n') + 1, *next; line && *line; line = next) {
         next = strchr(line, '\n');
         next = next ? next + 1 : line + strlen(line);
-        const bool said =
-            (c.context && strstr(line, "\"max_position_embeddings\"") &&
-             strstr(line, "\"max_position_embeddings\"") < next) ||
-            (c.window && strstr(line, "\"model_type\"") && strstr(line, "\"model_type\"") < next);
-        if (said) continue;
+        if ((c.context && says(line, next, "\"max_position_embeddings\"")) ||
+            (c.window && says(line, next, "\"sliding_window\"")) ||
+            (c.window && llama && says(line, next, "\"model_type\"")))
+            continue;
         memcpy(out + at, line, (size_t)(next - line));
         at += (size_t)(next - line);
     }
@@ -152,8 +157,8 @@ qn_model *kit_model(qt *t, const char *name, kit_change change, qn_act_mode acti
     const bool gguf = strncmp(folder, "gguf", 4) == 0;
     snprintf(from, sizeof from, "tests/golden/%s%s%s", slash ? "" : "llama/", name,
              gguf ? "/model.gguf" : "");
-    snprintf(to, sizeof to, "%s/%s%s-%u-%u-%u%s", qt_tmp(), slash ? "other-" : "", folder, change.context, change.window,
-             change.poison, gguf ? ".gguf" : "");
+    snprintf(to, sizeof to, "%s/%s%s-%u-%u-%u%s", qt_tmp(), slash ? "other-" : "", folder,
+             change.context, change.window, change.poison, gguf ? ".gguf" : "");
     if (gguf)
         rc = copy_gguf(to, from, change, &err);
     else

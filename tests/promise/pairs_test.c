@@ -110,6 +110,11 @@ static const feature scheduling[] = {F_batch, F_chunks, F_threads, F_prefix};
 
 static const char *model_name(const setup *s)
 {
+    if (s->on[F_mixed])
+        return s->on[F_fmt_wide]     ? "gemma3/gguf-bf16"
+               : s->on[F_fmt_k]      ? "gemma3/gguf-q4_k"
+               : s->on[F_fmt_affine] ? "gemma3/mlx-b4-g32"
+                                     : "gemma3/gguf-q4_0";
     return s->on[F_fmt_wide]     ? "gguf-f16"
            : s->on[F_fmt_k]      ? "gguf-q4_k"
            : s->on[F_fmt_affine] ? "mlx-b4-g32"
@@ -220,6 +225,14 @@ static qn_code run_setup(qt *t, run *r, const setup *s, qn_err *err)
 
 /* --- a pair that works ------------------------------------------------------------------------ */
 
+static bool has_both_kinds(const qn_model *m)
+{
+    qn_group_desc g[QN_MAX_GROUPS];
+    uint32_t map[QN_MAX_LAYERS];
+    const uint32_t n = qn_model_groups(m, QN_KV_F16, g, map);
+    return n == 2 && g[0].window < PROMPT && g[1].window < PROMPT && g[0].window != g[1].window;
+}
+
 static bool took_part(const run *r, const setup *s, feature f)
 {
     const kit_choice *c = &r->call->choice[0];
@@ -227,7 +240,8 @@ static bool took_part(const run *r, const setup *s, feature f)
     case F_batch:
         return r->seen.shared > 0;
     case F_chunks:
-        return r->seen.widest <= 16 && r->seen.steps > PROMPT / 16 / 2;
+        return r->seen.widest <= 16 && r->seen.steps > 2 &&
+               r->seen.steps * 16 >= PROMPT - c->end.usage.cached;
     case F_prefix:
         return s->on[F_echo] || c->end.usage.cached > 0;
     case F_stop:
@@ -244,6 +258,8 @@ static bool took_part(const run *r, const setup *s, feature f)
         return r->seen.tap[PROMPT - 1] != 0;
     case F_window:
         return qn_model_get_desc(r->model)->window == WINDOW;
+    case F_mixed:
+        return has_both_kinds(r->model);
     case F_act_i8:
         return qn_model_activations(r->model) == QN_ACTIVATIONS_I8;
     case F_sampled:

@@ -200,6 +200,16 @@ static void window_of_one_block(qt *t)
     every_way(t, (subject){"gguf-f16", I8, QN_KV_F32, 64}, 257);
 }
 
+/* Sliding layers and full ones in one model. */
+static void mixed_layers(qt *t)
+{
+    every_way(t, (subject){"gemma3/gguf-bf16", F32, QN_KV_F16, 24}, 300);
+}
+static void mixed_layers_int8(qt *t)
+{
+    every_way(t, (subject){"gemma3/gguf-q4_0", I8, QN_KV_F32, 100}, 257);
+}
+
 /* --- lengths ---------------------------------------------------------------------------------- */
 
 static bool is_edge(uint32_t n)
@@ -251,8 +261,13 @@ static void edges(qt *t, subject s)
 static void every_edge(qt *t) { edges(t, (subject){"gguf-f16", F32, QN_KV_F16, 0}); }
 static void every_edge_int8(qt *t) { edges(t, (subject){"gguf-q4_0", I8, QN_KV_F16, 0}); }
 static void every_edge_in_a_window(qt *t) { edges(t, (subject){"gguf-f16", F32, QN_KV_F16, 128}); }
+static void every_edge_of_mixed_layers(qt *t)
+{
+    edges(t, (subject){"gemma3/gguf-q8_0", I8, QN_KV_F16, 70});
+}
 
 QT_MAIN(QT(wide_f32), QT(wide_f16), QT(wide_bf16), QT(odd_widths), QT(block_q4_0),
         QT(block_q4_1_int8), QT(block_q8_0_int8), QT(k_q4_k), QT(k_q6_k_int8), QT(affine_4_bit),
         QT(affine_3_bit_int8), QT(mixed_formats), QT(sliding_window), QT(window_of_one_block),
-        QT(every_edge), QT(every_edge_int8), QT(every_edge_in_a_window))
+        QT(every_edge), QT(every_edge_int8), QT(every_edge_in_a_window), QT(mixed_layers),
+        QT(mixed_layers_int8), QT(every_edge_of_mixed_layers))
