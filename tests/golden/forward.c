@@ -87,9 +87,10 @@ static void fill_step(qn_step *s, const world *w, const uint32_t *tokens, uint32
     }
 }
 
-static qn_code run_chunk(float *out, world *w, const qn_model *m, const uint32_t *tokens,
-                         uint32_t begin, uint32_t n, uint32_t n_logits, forward_how how,
-                         qn_err *err)
+/* out[0] is the row of position `first`. */
+static qn_code run_chunk(float *out, uint32_t first, world *w, const qn_model *m,
+                         const uint32_t *tokens, uint32_t begin, uint32_t n, uint32_t n_logits,
+                         forward_how how, qn_err *err)
 {
     const uint32_t vocab = qn_model_get_desc(m)->vocab;
     const qn_plan_key key = {.rows = n,
@@ -104,7 +105,7 @@ static qn_code run_chunk(float *out, world *w, const qn_model *m, const uint32_t
     const float *logits = qn_plan_logits(p, &ld);
     if (!logits && n_logits) return qn_fail(err, QN_E_INTERNAL, "the plan kept no logits");
     for (uint32_t r = 0; r < n_logits; r++)
-        memcpy(out + (size_t)(begin + n - n_logits + r) * vocab, logits + r * ld,
+        memcpy(out + (size_t)(begin + n - n_logits + r - first) * vocab, logits + r * ld,
                vocab * sizeof *out);
     return qn_seq_commit(w->seq, tokens + begin, n, NULL, 0, err);
 }
@@ -113,12 +114,14 @@ float *forward_logits(qt *t, const qn_model *m, const uint32_t *tokens, uint32_t
 {
     world w = {0};
     qn_err err = {0};
-    float *out = qt_fill_f32((size_t)n * qn_model_get_desc(m)->vocab, -1e30f);
+    const uint32_t first = how.n_last && how.n_last < n ? n - how.n_last : 0;
+    float *out = qt_fill_f32((size_t)(n - first) * qn_model_get_desc(m)->vocab, -1e30f);
     qn_code rc = open_world(&w, m, n, how, &err);
     for (uint32_t at = 0; rc == QN_OK && at < n; at += w.rows) {
         const uint32_t rows = w.rows < n - at ? w.rows : n - at;
-        const uint32_t n_logits = !how.last_only ? rows : at + rows == n ? 1 : 0;
-        rc = run_chunk(out, &w, m, tokens, at, rows, n_logits, how, &err);
+        uint32_t n_logits = !how.last_only ? rows : at + rows == n ? 1 : 0;
+        if (at < first && !how.last_only) n_logits = at + rows > first ? at + rows - first : 0;
+        rc = run_chunk(out, first, &w, m, tokens, at, rows, n_logits, how, &err);
     }
     close_world(&w);
     if (QT_OKF(t, rc == QN_OK, "%s: %s", qn_model_path(m), err.msg)) return out;

@@ -12,10 +12,11 @@ typedef struct forward_how {
     uint32_t features; /* QN_PLAN_ */
     bool
         last_only; /* as a prompt is run: a logit row for the last position, none in other chunks */
+    uint32_t n_last; /* not 0: logit rows for the last so many positions only */
     qn_kv_fmt kv;
 } forward_how;
 
-/* Logits [n][vocab] at every position (last_only: rows that were not computed hold -1e30), owned (qt_release); NULL after a failed check. */
+/* Logits [n][vocab] at every position (last_only: rows that were not computed hold -1e30; n_last: [n_last][vocab]), owned (qt_release); NULL after a failed check. */
 float *forward_logits(qt *t, const qn_model *m, const uint32_t *tokens, uint32_t n,
                       forward_how how);
 
