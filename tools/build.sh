@@ -9,6 +9,7 @@ trap 'rm -f "$log"' EXIT
 options=()
 [ -z "${CI:-}" ] || options+=(-DQUERN_WERROR=ON)
 [ -z "${QUERN_TEST_STARTER:-}" ] || options+=("-DQUERN_STARTER=$QUERN_TEST_STARTER")
+[ -z "${QUERN_TEST_GEMMA_FILE:-}" ] || options+=("-DQUERN_GEMMA=$QUERN_TEST_GEMMA_FILE")
 cmake --preset "$1" "${options[@]}" >"$log" 2>&1 || { cat "$log"; exit 1; }
 if [ -t 1 ]; then
   cmake --build --preset "$1"

@@ -17,7 +17,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
 QUERN_TEST_STARTER=$(tools/starter.sh)
-export QUERN_TEST_STARTER
+QUERN_TEST_GEMMA_FILE=$(tools/gemma.sh)
+export QUERN_TEST_STARTER QUERN_TEST_GEMMA_FILE QUERN_TEST_GEMMA=1
 
 build() { CI=1 nice tools/build.sh "$1" || exit 1; }
 step() { printf '\n== %s\n' "$*"; }
