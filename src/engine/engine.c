@@ -10,6 +10,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ enum {
     MAX_ROWS = 1 << 16,
     MAX_QUEUE = 1 << 20,
     SPARE_MAIL = 64,
-    EVENT_ROOM = 4096
+    EVENT_ROOM = 4096,
+    EDITS_A_ROW = 256
 };
 
 /* --- open ------------------------------------------------------------------------------------- */
@@ -101,6 +103,42 @@ out:
     return rc;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What XTC must not take away: the ends of a text and the ids of a bare newline. */
+static qn_code find_spared(qn_engine *e, qn_err *err)
+{
+    qn_code rc = QN_OK;
+    uint32_t n_ends = 0;
+    const uint32_t *ends = qn_model_ends(e->model, &n_ends);
+    const qn_tokenizer *tok = qn_model_tokenizer(e->model);
+    qn_ids ids = {0};
+    if (tok) QN_TRY_OUT(qn_tokenizer_encode(tok, &ids, "\n", 1, (qn_encode_options){0}, err));
+    e->spared = qn_calloc(n_ends + ids.n + 1, sizeof *e->spared);
+    if (!e->spared) {
+        rc = qn_fail(err, QN_E_NOMEM, "ids that are spared");
+        goto out;
+    }
+    for (uint32_t i = 0; i < n_ends; i++) e->spared[e->n_spared++] = ends[i];
+    for (size_t i = 0; i < ids.n; i++) e->spared[e->n_spared++] = ids.id[i];
+    qsort(e->spared, e->n_spared, sizeof *e->spared, by_id);
+out:
+    qn_ids_fini(&ids);
+    return rc;
+}
+
+/* Room for one row with every edit that a request can ask for, and for as much again in all others.
+ * Behind open_cache: the context is known. */
+static void size_edits(qn_engine *e)
+{
+    const uint64_t one = (uint64_t)e->opt.context + QN_REQUEST_MAX_BIASES + QN_REQUEST_MAX_STOPS;
+    e->max_edits = (one < e->vocab ? (uint32_t)one : e->vocab) + EDITS_A_ROW * e->max_logits;
+}
+
 static qn_code open_plans(qn_engine *e, qn_err *err)
 {
     const qn_engine_options *o = &e->opt;
@@ -113,11 +151,14 @@ static qn_code open_plans(qn_engine *e, qn_err *err)
                                                    .logits = e->max_logits,
                                                    .seqs = o->max_seqs,
                                                    .groups = qn_cache_groups(e->cache),
-                                                   .table = (uint32_t)table},
+                                                   .table = (uint32_t)table,
+                                                   .edits = e->max_edits},
                                           .kv = qn_cache_layers(e->cache),
                                           .n_layers = qn_model_get_desc(e->model)->n_layers,
                                           .registers = e->registers,
-                                          .activations = qn_model_activations(e->model)},
+                                          .activations = qn_model_activations(e->model),
+                                          .spared = e->spared,
+                                          .n_spared = e->n_spared},
                                 .record = qn_model_record(e->model),
                                 .model = e->model};
     return qn_plans_open(&e->plans, &p, err);
@@ -125,6 +166,7 @@ static qn_code open_plans(qn_engine *e, qn_err *err)
 
 static qn_code alloc_lists(qn_engine *e, qn_err *err)
 {
+    e->edit_at = qn_calloc(e->vocab, sizeof *e->edit_at);
     e->registers = qn_calloc(e->opt.max_seqs, sizeof *e->registers);
     e->running = qn_calloc(e->opt.max_seqs, sizeof(qn_stream *));
     e->sched = qn_calloc(e->opt.max_seqs, sizeof(qn_stream *));
@@ -132,7 +174,8 @@ static qn_code alloc_lists(qn_engine *e, qn_err *err)
     e->row_request = qn_calloc(e->opt.max_rows, sizeof *e->row_request);
     e->tops = qn_calloc(QN_REQUEST_MAX_LOGPROBS, sizeof *e->tops);
     qn_buf_init(&e->out, QN_EVENT_MAX_BYTES);
-    if (!e->registers || !e->running || !e->sched || !e->draws || !e->row_request || !e->tops)
+    if (!e->edit_at || !e->registers || !e->running || !e->sched || !e->draws || !e->row_request ||
+        !e->tops)
         return qn_fail(err, QN_E_NOMEM, "lists of an engine");
     return qn_buf_reserve(&e->out, EVENT_ROOM, err); /* no event of ours is larger */
 }
@@ -208,6 +251,8 @@ qn_code qn_engine_open(qn_engine **out, qn_model *model, const qn_engine_options
     QN_TRY_OUT(
         qn_device_open_cpu(&e->dev, opt->lanes, opt->isa_mask ? opt->isa_mask : UINT32_MAX, err));
     QN_TRY_OUT(open_cache(e, err));
+    QN_TRY_OUT(find_spared(e, err));
+    size_edits(e);
     QN_TRY_OUT(open_plans(e, err));
     QN_TRY_OUT(qn_mailbox_open(&e->box, sizeof(qn_mail), e->opt.queue + SPARE_MAIL, err));
     QN_TRY_OUT(start(e, err));
@@ -231,6 +276,8 @@ void qn_engine_close(qn_engine *e)
     qn_device_close(e->dev);
     qn_buf_fini(&e->out);
     qn_free(e->registers);
+    qn_free(e->spared);
+    qn_free(e->edit_at);
     qn_free(e->running);
     qn_free(e->sched);
     qn_free(e->draws);

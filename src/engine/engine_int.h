@@ -44,6 +44,7 @@ typedef struct qn_stream {
     uint32_t n_rows;   /* 0: takes no part */
     uint32_t n_scored; /* the first rows of it, whose logits tell of the next prompt token */
     uint32_t n_draws;  /* for itself, then for siblings that start with it */
+    uint32_t n_edits;  /* at most, of its draw */
     uint32_t first_logit;
     /* Only with stop strings: */
     qn_detok *detok;
@@ -58,6 +59,11 @@ typedef struct qn_prompt_logprob { /* of one prompt token, the first excepted */
     qn_event_top top[QN_REQUEST_MAX_LOGPROBS];
 } qn_prompt_logprob;
 
+typedef struct qn_penalty {
+    float by;         /* 1 (repetition) or 0 (the others): off */
+    uint32_t context; /* tokens that it looks back; 0: all */
+} qn_penalty;
+
 struct qn_job {
     uint64_t id; /* the engine's */
     void *block; /* owned copy of the request */
@@ -66,6 +72,7 @@ struct qn_job {
     void *ctx;
     uint64_t seed;
     qn_sampler sampler;
+    qn_penalty repetition, presence, frequency;
     uint32_t max_new;   /* tokens, a resumed part included */
     qn_stops *stops;    /* NULL: none */
     uint32_t *stop_ids; /* end-of-text ids and the request's */
@@ -94,7 +101,10 @@ struct qn_engine {
     qn_cache *cache;
     qn_plans *plans;
     uint32_t *registers; /* [max_seqs]: last drawn token of a slot */
-    uint32_t vocab, max_logits;
+    uint32_t vocab, max_logits, max_edits;
+    uint32_t *spared; /* [n_spared] ids that XTC leaves: ends of text and newlines; ascending */
+    uint32_t n_spared;
+    uint32_t *edit_at; /* [vocab]: see adjust.c */
     uint64_t numerics[2];
     qn_mailbox *box;
     pthread_t thread;
@@ -156,6 +166,11 @@ void qn_leave_waiting(qn_engine *e, qn_stream *s);
 void qn_cancel_job(qn_engine *e, uint64_t id);
 /* Ends the streams of cancelled jobs, or of all. */
 void qn_end_cancelled(qn_engine *e, bool all);
+
+/* adjust.c: engine thread. Edits that the next draw of s needs, at most; 0: its logits stay as they are. */
+uint32_t qn_adjust_most(const qn_engine *e, const qn_stream *s);
+/* Appends them to the step, which has room for so many. */
+qn_adjust qn_adjust_fill(qn_engine *e, qn_step *p, const qn_stream *s);
 
 /* turn.c: engine thread. One step of everything that runs. */
 void qn_turn(qn_engine *e);

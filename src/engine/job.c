@@ -17,24 +17,13 @@ static qn_code not_yet(qn_err *err, const char *field)
     return qn_fail(err, QN_E_UNSUPPORTED, "%s: not supported by this engine", field);
 }
 
-/* Neutral values are nothing to honour, so they pass. */
 static qn_code check_supported(const qn_request *r, qn_err *err)
 {
-    const qn_request_sampling *s = &r->sampling;
-    if (r->biases.n) return not_yet(err, "logit_bias");
     if (r->adapters.n) return not_yet(err, "adapters");
     if (r->media.n) return not_yet(err, "media");
     if (r->state.n) return not_yet(err, "sampler state");
     if (r->credits)
         return not_yet(err, "credits"); /* nobody could grant more: it would park for good */
-    if ((s->set & QN_SET_REPETITION) && s->repetition_penalty != 0.0f &&
-        s->repetition_penalty != 1.0f)
-        return not_yet(err, "repetition_penalty");
-    if ((s->set & QN_SET_PRESENCE) && s->presence_penalty != 0.0f)
-        return not_yet(err, "presence_penalty");
-    if ((s->set & QN_SET_FREQUENCY) && s->frequency_penalty != 0.0f)
-        return not_yet(err, "frequency_penalty");
-    if ((s->set & QN_SET_XTC) && s->xtc_probability != 0.0f) return not_yet(err, "xtc_probability");
     return QN_OK;
 }
 
@@ -53,7 +42,35 @@ static qn_code check_tokens(const qn_engine *e, const qn_request *r, qn_err *err
         if (stop[i] >= e->vocab)
             return qn_fail(err, QN_E_INVAL, "stop_ids: id %u at %u, expected below %u", stop[i], i,
                            e->vocab);
+    for (uint32_t i = 0; i < r->biases.n; i++)
+        if (qn_request_biases(r)[i].token >= e->vocab)
+            return qn_fail(err, QN_E_INVAL, "logit_bias: id %u, expected below %u",
+                           qn_request_biases(r)[i].token, e->vocab);
     return QN_OK;
+}
+
+/* How far a penalty looks back when nobody says: mlx-lm's number. */
+enum { USUAL_CONTEXT = 20 };
+
+static qn_penalty penalty(float by, uint32_t context, bool has_context)
+{
+    return (qn_penalty){by, has_context ? context : USUAL_CONTEXT};
+}
+
+/* A repetition penalty of 0 is off, as 1 is. */
+static void fill_penalties(qn_job *j, const qn_recipe *recipe)
+{
+    const qn_request_sampling *in = &j->req->sampling;
+    const uint32_t set = in->set;
+    float repetition = 1.0f;
+    if (recipe->set & QN_RECIPE_REPETITION) repetition = recipe->repetition_penalty;
+    if (set & QN_SET_REPETITION) repetition = in->repetition_penalty;
+    j->repetition = penalty(repetition == 0.0f ? 1.0f : repetition, in->repetition_context,
+                            set & QN_SET_REPETITION_CONTEXT);
+    j->presence = penalty(set & QN_SET_PRESENCE ? in->presence_penalty : 0.0f, in->presence_context,
+                          set & QN_SET_PRESENCE_CONTEXT);
+    j->frequency = penalty(set & QN_SET_FREQUENCY ? in->frequency_penalty : 0.0f,
+                           in->frequency_context, set & QN_SET_FREQUENCY_CONTEXT);
 }
 
 static qn_code fill_sampler(qn_job *j, const qn_engine *e, qn_err *err)
@@ -70,6 +87,11 @@ static qn_code fill_sampler(qn_job *j, const qn_engine *e, qn_err *err)
     if (in->set & QN_SET_TOP_P) s->top_p = in->top_p;
     if (in->set & QN_SET_MIN_P) s->min_p = in->min_p;
     if (in->set & QN_SET_TOP_K) s->top_k = in->top_k;
+    if (in->set & QN_SET_XTC) {
+        s->xtc_probability = in->xtc_probability;
+        s->xtc_threshold = in->xtc_threshold;
+    }
+    fill_penalties(j, r);
     QN_TRY(qn_sample_check(s, err));
     j->seed = in->seed;
     if (!in->has_seed) QN_TRY(qn_rng_fresh_seed(&j->seed, err));

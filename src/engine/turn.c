@@ -47,17 +47,27 @@ static bool draws_after(const qn_stream *s, uint32_t n)
     return n > 0 && n == pending(s) && s->n_new < s->job->max_new;
 }
 
-/* Gives s up to n rows, fewer when logit rows run out; false when s left the running ones. */
+static uint32_t edits_so_far(const qn_engine *e)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->n_running; i++) n += e->running[i]->n_edits;
+    return n;
+}
+
+/* Gives s up to n rows, fewer when logit rows or edits run out; false when s left the running ones. */
 static bool give_rows(qn_engine *e, qn_stream *s, uint32_t n)
 {
     const uint32_t room = e->max_logits - logits_so_far(e);
     if (scored(s, n) >= room && scored(s, n) > 0) n = room > 1 ? room - 1 : 0;
-    if (draws_after(s, n) && scored(s, n) == room) n--;
+    const uint32_t edits = draws_after(s, n) ? qn_adjust_most(e, s) : 0;
+    const bool crowded = edits > e->max_edits - edits_so_far(e);
+    if (draws_after(s, n) && (scored(s, n) == room || crowded)) n--;
     if (n == 0) return true;
     if (!qn_make_room(e, s, n)) return false;
     s->n_rows = n;
     s->n_scored = scored(s, n);
     if (draws_after(s, n)) {
+        s->n_edits = edits;
         const uint32_t left = room - s->n_scored - 1, more = qn_count_siblings(e, s);
         s->n_draws = 1 + (more < left ? more : left);
     }
@@ -70,7 +80,7 @@ static void choose_rows(qn_engine *e)
     e->n_sched = 0;
     for (uint32_t i = 0; i < e->n_running; i++) {
         qn_stream *s = e->running[i];
-        s->n_rows = s->n_scored = s->n_draws = 0;
+        s->n_rows = s->n_scored = s->n_draws = s->n_edits = 0;
     }
     for (uint32_t i = 0; i < e->n_running;) {
         qn_stream *s = e->running[i];
@@ -98,7 +108,8 @@ static qn_code get_plan(qn_plan **out, const qn_engine *e, qn_err *err)
     const qn_plan_key key = {.rows = rows_so_far(e),
                              .logits = logits_so_far(e),
                              .features = (e->opt.no_fuse ? QN_PLAN_NO_FUSE : 0u) |
-                                         (wants_logits(e) ? QN_PLAN_KEEP_LOGITS : 0u),
+                                         (wants_logits(e) ? QN_PLAN_KEEP_LOGITS : 0u) |
+                                         (edits_so_far(e) ? QN_PLAN_ADJUST : 0u),
                              .taps = e->tap ? UINT64_MAX : 0};
     return qn_plans_get(out, e->plans, &key, err);
 }
@@ -121,9 +132,10 @@ static void fill_rows(qn_step *p, const qn_stream *s, uint32_t seq, uint32_t fir
     }
 }
 
-static void fill_logit(qn_step *p, uint32_t row, qn_sampler sampler, uint32_t reg)
+static void fill_logit(qn_step *p, uint32_t row, qn_sampler sampler, qn_adjust adjust, uint32_t reg)
 {
     const uint32_t i = p->n_logits++;
+    qn_step_adjust(p)[i] = adjust;
     qn_step_logit_row(p)[i] = row;
     qn_step_sampler(p)[i] = sampler;
     qn_step_register(p)[i] = reg;
@@ -139,17 +151,18 @@ static uint32_t next_choice(const qn_stream *s, uint32_t from)
     return from;
 }
 
-static void fill_logits(qn_step *p, qn_stream *s, uint32_t seq, uint32_t first)
+static void fill_logits(qn_engine *e, qn_step *p, qn_stream *s, uint32_t seq, uint32_t first)
 {
     qn_sampler sampler = s->job->sampler;
     s->first_logit = p->n_logits;
     for (uint32_t i = 0; i < s->n_scored; i++)
-        fill_logit(p, first + i, (qn_sampler){0}, QN_STEP_NONE);
+        fill_logit(p, first + i, (qn_sampler){0}, (qn_adjust){0}, QN_STEP_NONE);
     sampler.index = s->n_new;
+    const qn_adjust adjust = s->n_edits ? qn_adjust_fill(e, p, s) : (qn_adjust){0};
     for (uint32_t i = 0, next = 0; i < s->n_draws; i++) {
         if (i > 0) next = next_choice(s, i > 1 ? next + 1 : 0);
         sampler.choice = i > 0 ? next : s->choice;
-        fill_logit(p, first + s->n_rows - 1, sampler, i > 0 ? QN_STEP_NONE : seq);
+        fill_logit(p, first + s->n_rows - 1, sampler, adjust, i > 0 ? QN_STEP_NONE : seq);
     }
 }
 
@@ -168,12 +181,12 @@ static void fill_tables(qn_step *p, const qn_stream *s, uint32_t seq, uint32_t a
 static void fill_step(qn_engine *e, qn_step *p)
 {
     uint32_t at[QN_MAX_GROUPS] = {0};
-    p->n_rows = p->n_logits = 0;
+    p->n_rows = p->n_logits = p->n_edits = 0;
     p->n_seqs = e->n_sched;
     for (uint32_t i = 0; i < e->n_sched; i++) {
         qn_stream *s = e->sched[i];
         fill_rows(p, s, i, p->n_rows);
-        fill_logits(p, s, i, p->n_rows);
+        fill_logits(e, p, s, i, p->n_rows);
         fill_tables(p, s, i, at);
         for (uint32_t r = 0; r < s->n_rows; r++) e->row_request[p->n_rows + r] = s->job->id;
         p->n_rows += s->n_rows;

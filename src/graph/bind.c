@@ -234,6 +234,21 @@ static const void *gather(qn_plan *p, view y, view x)
     return a;
 }
 
+static const void *adjust(qn_plan *p, view y, view x)
+{
+    qn_adjust_args *a = NEW(p, adjust);
+    if (!a) return NULL;
+    *a = (qn_adjust_args){.y = y.data,
+                          .ld_y = y.ld,
+                          .x = x.data,
+                          .ld_x = x.ld,
+                          .adjust = qn_step_adjust(p->step),
+                          .edit = qn_step_edit(p->step),
+                          .n = y.n,
+                          .cols = y.cols};
+    return a;
+}
+
 static const void *draw(qn_plan *p, const qn_node *n, view logits)
 {
     qn_draw_args *a = NEW(p, draw);
@@ -245,7 +260,9 @@ static const void *draw(qn_plan *p, const qn_node *n, view logits)
                         .ld_logits = logits.ld,
                         .sampler = qn_step_sampler(p->step),
                         .n = logits.n,
-                        .vocab = logits.cols};
+                        .vocab = logits.cols,
+                        .n_spared = p->opt.n_spared,
+                        .spared = p->opt.spared};
     return a;
 }
 
@@ -283,6 +300,8 @@ static const void *bind(qn_plan *p, const qn_node *n)
         return softcap(p, n, y, x);
     case QN_K_gather:
         return gather(p, y, x);
+    case QN_K_adjust:
+        return adjust(p, y, x);
     case QN_K_draw:
         return draw(p, n, x);
     case QN_K_COUNT:

@@ -86,6 +86,9 @@ static qn_code check(const qn_plan *p, qn_err *err)
     if (s->n_logits > p->opt.caps.logits)
         return qn_fail(err, QN_E_INVAL, "step: %u logit rows, expected at most %u", s->n_logits,
                        p->opt.caps.logits);
+    if (s->n_edits > p->opt.caps.edits)
+        return qn_fail(err, QN_E_INVAL, "step: %u edits, expected at most %u", s->n_edits,
+                       p->opt.caps.edits);
     if (s->n_seqs > p->opt.caps.seqs)
         return qn_fail(err, QN_E_INVAL, "step: %u sequences, expected at most %u", s->n_seqs,
                        p->opt.caps.seqs);

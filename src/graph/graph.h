@@ -36,6 +36,9 @@ typedef struct qn_graph_options { /* what is the same for every plan of a model 
     const float *embed_rows; /* rows for QN_ROW_EMBED [*, width], or NULL */
     size_t ld_embed_rows;
     qn_act_mode activations;
+    const uint32_t
+        *spared; /* [n_spared] ids that XTC leaves, ascending, borrowed while plans live */
+    uint32_t n_spared;
 } qn_graph_options;
 
 qn_code qn_graph_new(qn_graph **out, const qn_graph_options *opt, qn_err *err);
@@ -71,6 +74,9 @@ qn_val qn_g_scale(qn_graph *g, qn_val x, float s);
 qn_val qn_g_softcap(qn_graph *g, qn_val x, float cap);
 /* From here on logit rows only: picks rows logit_row[i] of x. */
 qn_val qn_g_logit_rows(qn_graph *g, qn_val x);
+/* The step's edits put on logits (biases, penalties, tokens that cannot be); without room for edits in
+ * the step the value itself. Before qn_g_logits and qn_g_draw. */
+qn_val qn_g_adjust(qn_graph *g, qn_val logits);
 /* Ends a forward with logits: keeps them readable after the step (qn_plan_logits). */
 void qn_g_logits(qn_graph *g, qn_val logits);
 /* Draws a token per logit row (qn_plan_drawn); also into token registers. */

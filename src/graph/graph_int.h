@@ -31,7 +31,7 @@ typedef struct qn_value {
 /* One kernel call. Inputs in the order of the kernel's contract:
  *   embed -          rmsnorm x        add, add_rmsnorm a b   linear, linear_i8 x [add]
  *   quant_rows x     rope_table -     rope x table           kv_write k v
- *   attention q      act_mul gate [up]      scale, softcap, gather, draw x
+ *   attention q      act_mul gate [up]      scale, softcap, gather, adjust, draw x
  * Outputs: one, except kv_write none and add_rmsnorm two (the norm, the sum). */
 typedef struct qn_node {
     qn_kern_id kern;

@@ -42,6 +42,7 @@ static const qn_op_info ops[QN_K_COUNT] = {
     [QN_K_scale] = {QN_K_scale, 1, CPU, A, 0, 256, ELEMENTS, scale_backward},
     [QN_K_softcap] = {QN_K_softcap, 1, CPU, A, 0, 256, ELEMENTS / 4, NULL},
     [QN_K_gather] = {QN_K_gather, 1, CPU, 0, 0, 16, ELEMENTS, NULL},
+    [QN_K_adjust] = {QN_K_adjust, 1, CPU, A, 0, 1, 0, NULL},
     [QN_K_draw] = {QN_K_draw, 1, CPU, 0, 0, 1, 0, NULL},
 };
 #undef CPU

@@ -29,6 +29,7 @@ enum {
     QN_PLAN_NO_DRAW = 2,     /* logits only */
     QN_PLAN_KEEP_LOGITS = 4, /* readable after the step; NO_DRAW implies it */
     QN_PLAN_NO_SHARE = 8,    /* every value has memory of its own: tests of the memory plan */
+    QN_PLAN_ADJUST = 16      /* the step has room for edits of logits */
 };
 
 /* The family's description: records its forward for `key` into `g`. */
@@ -65,7 +66,8 @@ QN_NODISCARD char *qn_plan_dump(const qn_plan *p);
 typedef struct qn_plans qn_plans;
 typedef struct qn_plans_options {
     qn_device *dev;
-    qn_graph_options graph; /* caps.rows and caps.logits are set from the key's buckets */
+    qn_graph_options graph; /* caps.rows and caps.logits are set from the key's buckets, caps.edits
+                               counts under ADJUST only */
     qn_record_fn *record;
     const void *model;
 } qn_plans_options;

@@ -83,6 +83,7 @@ static qn_code build(entry *e, const qn_plans *c, qn_err *err)
     qn_graph_options opt = c->opt.graph;
     opt.caps.rows = e->key.rows;
     opt.caps.logits = e->key.logits ? e->key.logits : 1; /* a step block has room for one */
+    if (!(e->key.features & QN_PLAN_ADJUST)) opt.caps.edits = 0;
     QN_TRY_OUT(qn_graph_new(&g, &opt, err));
     c->opt.record(c->opt.model, g, &e->key);
     QN_TRY_OUT(qn_plan_build(&e->plan, c->opt.dev, g, &e->key, err));

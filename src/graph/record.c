@@ -254,6 +254,17 @@ qn_val qn_g_logit_rows(qn_graph *g, qn_val x)
     return emit(g, &n, QN_SPACE_LOGIT, v->cols);
 }
 
+qn_val qn_g_adjust(qn_graph *g, qn_val logits)
+{
+    const qn_value *v = qn_graph_use(g, "adjust", "logits", logits);
+    if (!v) return none;
+    if (v->space != QN_SPACE_LOGIT)
+        return qn_graph_fail(g, QN_E_INVAL, "adjust: logits have step rows, expected logit rows");
+    if (g->opt.caps.edits == 0) return logits;
+    const qn_node n = {.kern = QN_K_adjust, .in = {logits.id}};
+    return emit(g, &n, QN_SPACE_LOGIT, v->cols);
+}
+
 void qn_g_draw(qn_graph *g, qn_val logits)
 {
     const qn_value *v = qn_graph_use(g, "draw", "logits", logits);

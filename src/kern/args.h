@@ -260,14 +260,31 @@ typedef struct qn_gather_args {
     uint32_t cols;
 } qn_gather_args;
 
+/* adjust: y = x, but for the edited tokens of logit row i, in f32, each step rounded: v = x + bias; when
+ * REPEATED v = v < 0 ? v * repetition : v / repetition; when PRESENT v = v - presence; when seen
+ * v = v - frequency * seen. Edits of tokens outside the row are passed over. Shapes: x, y [n, cols].
+ * Alias: y == x. Unit: a logit row. */
+typedef struct qn_adjust_args {
+    float *y;
+    size_t ld_y;
+    const float *x;
+    size_t ld_x;
+    const qn_adjust *adjust;
+    const qn_edit *edit;
+    const uint32_t *n;
+    uint32_t cols;
+} qn_adjust_args;
+
 /* draw: out[i] = the token of logit row i under sampler[i] (tensor/sampler.h); the token also goes to
  * registers[slot[i]] unless slot[i] is 0x7FFFFFFF. NaN logits count as -inf; a row of -inf gives token
  * 0 with logprob -inf; a logit of +inf is certainty. Gumbel value of token t: -log(-log1p(-u)), u from
  * the counter generator of base/rng.h keyed (seed, choice, index, purpose 0, t); the score is
  * logprob / temperature + g, ties go to the lower id. Every filter keeps a prefix of the order (larger
  * logit, lower id), so they keep the shortest. top-p: tokens whose better ones weigh less than p, with
- * weights round(2^30 exp(logit - max)), integers; min-p: logit >= max + log(min_p). Shapes: logits
- * [n, vocab]. Unit: a logit row. */
+ * weights round(2^30 exp(logit - max)), integers; min-p: logit >= max + log(min_p). XTC drops from
+ * the top: with the same weights, what is above the lowest logit whose weight is more than the threshold
+ * times the weight of the prefix. spared: ids that XTC leaves, ascending. Shapes: logits [n, vocab].
+ * Unit: a logit row. */
 typedef struct qn_draw_args {
     qn_drawn *out;
     uint32_t *registers;
@@ -277,6 +294,8 @@ typedef struct qn_draw_args {
     const qn_sampler *sampler;
     const uint32_t *n;
     uint32_t vocab;
+    uint32_t n_spared;
+    const uint32_t *spared;
 } qn_draw_args;
 
 #endif

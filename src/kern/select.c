@@ -68,6 +68,7 @@ static uint32_t units_act_mul(const qn_act_mul_args *a) { return qn_chunk_units(
 static uint32_t units_scale(const qn_scale_args *a) { return qn_chunk_units(*a->n, a->cols); }
 static uint32_t units_softcap(const qn_softcap_args *a) { return qn_chunk_units(*a->n, a->cols); }
 static uint32_t units_gather(const qn_gather_args *a) { return *a->n; }
+static uint32_t units_adjust(const qn_adjust_args *a) { return *a->n; }
 static uint32_t units_draw(const qn_draw_args *a) { return *a->n; }
 
 uint32_t qn_kern_units(qn_kern_id id, const void *args)

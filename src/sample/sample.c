@@ -18,7 +18,11 @@ qn_code qn_sample_check(const qn_sampler *s, qn_err *err)
         return qn_fail(err, QN_E_INVAL, "temperature is %g, expected at least 0",
                        (double)s->temperature);
     QN_TRY(in_unit("top_p", s->top_p, err));
-    return in_unit("min_p", s->min_p, err);
+    QN_TRY(in_unit("min_p", s->min_p, err));
+    QN_TRY(in_unit("xtc_probability", s->xtc_probability, err));
+    if (s->xtc_threshold >= 0.0f && s->xtc_threshold <= 0.5f) return QN_OK;
+    return qn_fail(err, QN_E_INVAL, "xtc_threshold is %g, expected 0 to 0.5",
+                   (double)s->xtc_threshold);
 }
 
 float qn_sample_logprob(float logit, const qn_drawn *drawn)

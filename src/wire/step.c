@@ -11,7 +11,7 @@ typedef struct array {
     uint32_t count;   /* elements at full capacity */
 } array;
 
-enum { N_ARRAYS = 13, ALIGN = 64 };
+enum { N_ARRAYS = 15, ALIGN = 64 };
 
 /* Fills the array list for `caps`; false when a count overflows. */
 static bool list(array out[N_ARRAYS], const qn_step_caps *c)
@@ -35,6 +35,8 @@ static bool list(array out[N_ARRAYS], const qn_step_caps *c)
         {"register", offsetof(qn_step, at_register), 4, c->logits},
         {"table_off", offsetof(qn_step, at_table_off), 4, off},
         {"table", offsetof(qn_step, at_table), 4, table},
+        {"adjust", offsetof(qn_step, at_adjust), sizeof(qn_adjust), c->logits},
+        {"edit", offsetof(qn_step, at_edit), sizeof(qn_edit), c->edits}, /* last: see init */
     };
     memcpy(out, a, sizeof a);
     return true;
@@ -69,7 +71,7 @@ qn_step *qn_step_init(void *mem, const qn_step_caps *caps)
     array a[N_ARRAYS];
     const size_t bytes = qn_step_bytes(caps);
     QN_ASSERT(bytes != 0 && list(a, caps));
-    memset(mem, 0, bytes);
+    memset(mem, 0, place(a, N_ARRAYS - 1)); /* edits are many, written before they are counted */
     qn_step *s = mem;
     s->magic = QN_STEP_MAGIC;
     s->version = QN_STEP_VERSION;
@@ -107,6 +109,7 @@ static qn_code check_layout(const qn_step *s, size_t n, qn_err *err)
     }
     if (s->n_rows > s->caps.rows) return above(err, "n_rows", s->n_rows, s->caps.rows);
     if (s->n_logits > s->caps.logits) return above(err, "n_logits", s->n_logits, s->caps.logits);
+    if (s->n_edits > s->caps.edits) return above(err, "n_edits", s->n_edits, s->caps.edits);
     if (s->n_seqs > s->caps.seqs) return above(err, "n_seqs", s->n_seqs, s->caps.seqs);
     return QN_OK;
 }
@@ -134,8 +137,12 @@ qn_code qn_step_check(const void *bytes, size_t n, qn_err *err)
             if (need > s->caps.table) return above(err, "table", need, s->caps.table);
         }
     }
-    for (uint32_t i = 0; i < s->n_logits; i++)
+    for (uint32_t i = 0; i < s->n_logits; i++) {
+        const qn_adjust *a = &qn_step_adjust(s)[i];
         if (qn_step_logit_row(s)[i] >= s->n_rows)
             return above(err, "logit_row", qn_step_logit_row(s)[i], (uint64_t)s->n_rows - 1);
+        if ((uint64_t)a->at + a->n > s->n_edits)
+            return above(err, "edits", (uint64_t)a->at + a->n, s->n_edits);
+    }
     return QN_OK;
 }

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "tensor/sampler.h"
 
-enum { QN_STEP_MAGIC = 0x50545351, /* "QSTP" */ QN_STEP_VERSION = 1 };
+enum { QN_STEP_MAGIC = 0x50545351, /* "QSTP" */ QN_STEP_VERSION = 2 };
 enum { QN_STEP_NONE = 0xFFFFFFFFu >> 1 };
 
 typedef enum qn_row_source { /* where a row's input comes from; `value` says which */
@@ -36,6 +36,7 @@ typedef struct qn_keys { /* cache positions a row may attend: [lo0, hi0) and [lo
 typedef struct qn_step_caps { /* what a step block has room for */
     uint32_t rows, logits, seqs, groups;
     uint32_t table; /* block ids of all sequences together, per layer group */
+    uint32_t edits; /* of all logit rows together; may be 0 */
 } qn_step_caps;
 
 typedef struct qn_step {
@@ -59,7 +60,10 @@ typedef struct qn_step {
         at_register; /* uint32_t [logits]: token register that gets the draw, or QN_STEP_NONE */
     uint32_t at_table_off; /* uint32_t [groups][caps.seqs] */
     uint32_t at_table;     /* uint32_t [groups][caps.table]: block ids */
-    uint32_t reserved[8];  /* 0: slots of experts, state snapshots, media */
+    uint32_t at_adjust;    /* qn_adjust [logits] */
+    uint32_t at_edit;      /* qn_edit [edits] */
+    uint32_t n_edits;
+    uint32_t reserved[6]; /* 0: slots of experts, state snapshots, media */
 } qn_step;
 
 /* Bytes of a block with these capacities; 0 when they overflow 32 bits or any is 0. */
@@ -88,6 +92,8 @@ QN_STEP_ARRAY(qn_sampler, sampler)
 QN_STEP_ARRAY(uint32_t, register)
 QN_STEP_ARRAY(uint32_t, table_off) /* group g begins at element g * caps.seqs */
 QN_STEP_ARRAY(uint32_t, table)     /* group g begins at element g * caps.table */
+QN_STEP_ARRAY(qn_adjust, adjust)
+QN_STEP_ARRAY(qn_edit, edit)
 #undef QN_STEP_ARRAY
 
 #endif

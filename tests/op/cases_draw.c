@@ -70,7 +70,12 @@ void op_each_draw(op_visit *visit, void *ctx)
         {.temperature = 2, .top_p = 1e-9f},
         {.temperature = 1, .top_p = 1, .min_p = 1},
         {.temperature = 1, .top_k = 1000000},
+        {.temperature = 1, .xtc_probability = 1, .xtc_threshold = 0.03f},
+        {.temperature = 0.9f, .top_p = 0.9f, .xtc_probability = 1, .xtc_threshold = 0.1f},
+        {.temperature = 1, .top_k = 2, .xtc_probability = 1, .xtc_threshold = 0.013f},
+        {.temperature = 1, .min_p = 0.02f, .top_k = 9, .xtc_probability = 0.5f},
     };
+    static const uint32_t spared[] = {0, 3, 16, 900};
     for (size_t k = 0; k < QT_LEN(kinds); k++) {
         enum { N = QT_LEN(how) };
         const uint32_t n = N;
@@ -95,13 +100,46 @@ void op_each_draw(op_visit *visit, void *ctx)
                                    ld,
                                    s,
                                    &n,
-                                   kinds[k].vocab};
+                                   kinds[k].vocab,
+                                   QT_LEN(spared),
+                                   spared};
         op_case c = {.id = QN_K_draw,
                      .args = &args,
                      .out = out,
                      .out_bytes = n * sizeof(qn_drawn) + 4 * n,
                      .compare = compare_draw};
         snprintf(c.what, sizeof c.what, "%s vocab %u", kinds[k].name, kinds[k].vocab);
+        visit(ctx, &c);
+    }
+}
+
+/* Rows with every kind of edit: signs, infinities, no number, a token beyond the row. */
+void op_each_adjust(op_visit *visit, void *ctx)
+{
+    static const uint32_t cols[] = {1, 2, 15, 64, 1000};
+    for (uint32_t k = 0; k < 2 * QT_LEN(cols); k++) {
+        enum { N = 4, EDITS = 12 };
+        const uint32_t n = N, width = cols[k / 2];
+        const size_t ld = width + k % 3;
+        float *y = op_rand(N * ld), *x = k % 2 ? y : op_rand(N * ld);
+        qn_edit edit[EDITS];
+        qn_adjust row[N];
+        uint32_t at = 0;
+        for (uint32_t c = 0; c < width; c += 5) x[c] = c % 2 ? -INFINITY : NAN;
+        if (!(k % 2))
+            for (size_t i = 0; i < N * ld; i++) y[i] = OP_PAD;
+        for (uint32_t r = 0; r < N; r++) {
+            row[r] = (qn_adjust){at, r == 2 ? 0 : 3 + r / 3, 1.0f + 0.3f * (float)r, 0.7f, -0.9f};
+            for (uint32_t i = 0; i < row[r].n; i++, at++)
+                edit[at] = (qn_edit){(i * 7 + r) % (width + 1),
+                                     i == 1 ? -INFINITY : 0.1f * (float)i, i * 3, (i + r) % 4};
+            for (uint32_t i = 1; i < row[r].n; i++) /* each token once */
+                if (edit[row[r].at + i].token <= edit[row[r].at + i - 1].token)
+                    edit[row[r].at + i].token = edit[row[r].at + i - 1].token + 1;
+        }
+        const qn_adjust_args args = {y, ld, x, ld, row, edit, &n, width};
+        op_case c = {.id = QN_K_adjust, .args = &args, .out = y, .out_bytes = N * ld * 4};
+        snprintf(c.what, sizeof c.what, "cols %u%s", width, k % 2 ? " in place" : "");
         visit(ctx, &c);
     }
 }

@@ -11,7 +11,7 @@ static qn_drawn draw_one(const qn_kern_table *k, const float *x, uint32_t vocab,
 {
     const uint32_t n = 1, slot = 0x7FFFFFFFu;
     qn_drawn d = {0};
-    const qn_draw_args a = {&d, NULL, &slot, x, vocab, &s, &n, vocab};
+    const qn_draw_args a = {&d, NULL, &slot, x, vocab, &s, &n, vocab, 0, NULL};
     op_run(k, QN_K_draw, &a, (qn_span){0, 1});
     return d;
 }
@@ -162,6 +162,55 @@ static void rows_without_a_number_give_token_0(qt *t)
     op_end();
 }
 
+/* Probabilities 0.4 0.25 0.2 0.1 0.05 in mixed order; worked out by hand. */
+static void xtc_leaves_the_least_likely_above_its_threshold(qt *t)
+{
+    static const float p[5] = {0.1f, 0.4f, 0.05f, 0.25f, 0.2f};
+    static const struct {
+        float threshold, top_p;
+        uint32_t top_k, spared, kept, best; /* best: the likeliest that stays */
+    } cases[] = {
+        {0.15f, 0, 0, 9, 3, 4},    /* 0.4 and 0.25 go */
+        {0.15f, 0, 0, 1, 4, 1},    /* 0.4 is spared */
+        {0.15f, 0, 2, 9, 2, 4},    /* top-k counts what is left: 0.2 and 0.1 */
+        {0.3f, 0, 0, 9, 5, 1},     /* one above: nothing goes */
+        {0.5f, 0, 0, 9, 5, 1},     /* none above */
+        {0.22f, 0.8f, 0, 9, 1, 4}, /* left are 0.4 0.25 0.2 of 0.85: 0.2 is 0.235 of it */
+        {0.24f, 0.8f, 0, 9, 2, 3}, /* now 0.2 is below */
+        {0, 0, 0, 9, 1, 2},        /* all but the last */
+    };
+    const qn_kern_table k = qn_kern_select(UINT32_MAX);
+    float x[5];
+    for (int i = 0; i < 5; i++) x[i] = logf(p[i]);
+    for (size_t i = 0; i < QT_LEN(cases); i++) {
+        const uint32_t slot = 0x7FFFFFFF, n = 1;
+        qn_sampler s = {.temperature = 1e-3f,
+                        .top_p = cases[i].top_p,
+                        .top_k = cases[i].top_k,
+                        .xtc_probability = 1,
+                        .xtc_threshold = cases[i].threshold};
+        qn_drawn d = {0};
+        const qn_draw_args a = {&d, NULL, &slot, x, 5, &s, &n, 5, 1, &cases[i].spared};
+        op_run(&k, QN_K_draw, &a, (qn_span){0, 1});
+        QT_OKF(t, d.n_kept == cases[i].kept && d.token == cases[i].best,
+               "case %zu: kept %u and drew %u, expected %u and %u", i, d.n_kept, d.token,
+               cases[i].kept, cases[i].best);
+    }
+}
+
+static void xtc_acts_as_often_as_its_probability_says(qt *t)
+{
+    const qn_kern_table k = qn_kern_select(UINT32_MAX);
+    const float x[2] = {logf(0.6f), logf(0.4f)};
+    uint32_t acted = 0;
+    for (uint32_t i = 0; i < 4000; i++) {
+        const qn_sampler s = {
+            .index = i, .temperature = 1, .xtc_probability = 0.25f, .xtc_threshold = 0.1f};
+        acted += draw_one(&k, x, 2, s).n_kept == 1;
+    }
+    QT_OKF(t, acted > 900 && acted < 1100, "%u of 4000", acted); /* 3.6 deviations */
+}
+
 static void not_a_number_is_never_drawn(qt *t)
 {
     const qn_kern_table k = best();
@@ -181,4 +230,5 @@ QT_MAIN(QT(draws_follow_the_softmax), QT(draws_follow_the_temperature),
         QT(a_draw_depends_on_its_name_only), QT(filters_keep_the_noise_of_each_token),
         QT(top_p_keeps_the_smallest_set_that_reaches_p), QT(min_p_keeps_what_is_near_the_top),
         QT(top_k_breaks_ties_by_the_lower_id), QT(greedy_takes_the_first_of_equals),
-        QT(rows_without_a_number_give_token_0), QT(not_a_number_is_never_drawn))
+        QT(rows_without_a_number_give_token_0), QT(xtc_leaves_the_least_likely_above_its_threshold),
+        QT(xtc_acts_as_often_as_its_probability_says), QT(not_a_number_is_never_drawn))

@@ -142,7 +142,7 @@ static void bench_draw(const bench *b, uint32_t vocab, qn_sampler s, const char 
     qn_drawn out;
     float *x = op_rand(vocab);
     for (uint32_t t = 0; t < vocab; t++) x[t] *= 3;
-    const qn_draw_args a = {&out, NULL, &slot, x, vocab, &s, &n, vocab};
+    const qn_draw_args a = {&out, NULL, &slot, x, vocab, &s, &n, vocab, 0, NULL};
     snprintf(what, sizeof what, "draw %s [%u]", name, vocab);
     if (wanted(b, what)) tell(b, what, best_of(b, QN_K_draw, &a), 0, 4.0 * vocab);
     op_end();

@@ -35,7 +35,10 @@ typedef struct wish { /* one request of a draw */
     uint32_t ids[MAX_PROMPT], n, max_tokens, n_choices, cancel_after;
     float temperature;
     uint64_t seed;
-    bool private_, logprobs;
+    bool private_, logprobs, xtc;
+    float repetition, presence, frequency;
+    uint32_t context[3], min_tokens;
+    qn_request_bias bias;
     int32_t priority;
 } wish;
 
@@ -67,6 +70,13 @@ static void draw_wish(dice *d, wish *w)
     w->private_ = roll(d, 8) == 0;
     w->logprobs = roll(d, 2);
     w->priority = (int32_t)roll(d, 3) - 1;
+    w->xtc = roll(d, 4) == 0;
+    w->repetition = roll(d, 3) ? 0.0f : 0.8f + (float)roll(d, 8) / 10.0f;
+    w->presence = roll(d, 3) ? 0.0f : (float)roll(d, 9) / 4.0f - 1.0f;
+    w->frequency = roll(d, 3) ? 0.0f : (float)roll(d, 9) / 8.0f - 0.5f;
+    for (int i = 0; i < 3; i++) w->context[i] = roll(d, 2) ? roll(d, 100) : 0;
+    w->min_tokens = roll(d, 4) ? 0 : roll(d, w->max_tokens + 1);
+    w->bias = (qn_request_bias){roll(d, VOCAB), (float)roll(d, 7) - 3.0f};
 }
 
 static qn_request_in request_of(const wish *w)
@@ -76,6 +86,23 @@ static qn_request_in request_of(const wish *w)
     in.n_choices = w->n_choices;
     in.logprobs = w->logprobs ? KIT_TOP : 0;
     in.priority = w->priority;
+    in.sampling.set |= QN_SET_REPETITION | QN_SET_PRESENCE | QN_SET_FREQUENCY |
+                       QN_SET_REPETITION_CONTEXT | QN_SET_PRESENCE_CONTEXT |
+                       QN_SET_FREQUENCY_CONTEXT;
+    in.sampling.repetition_penalty = w->repetition;
+    in.sampling.presence_penalty = w->presence;
+    in.sampling.frequency_penalty = w->frequency;
+    in.sampling.repetition_context = w->context[0];
+    in.sampling.presence_context = w->context[1];
+    in.sampling.frequency_context = w->context[2];
+    in.min_tokens = w->min_tokens;
+    in.biases = &w->bias;
+    in.n_biases = w->bias.bias != 0.0f;
+    if (w->xtc) {
+        in.sampling.set |= QN_SET_XTC;
+        in.sampling.xtc_probability = 0.5f;
+        in.sampling.xtc_threshold = 0.03f;
+    }
     if (w->private_) in.flags |= QN_REQUEST_NO_CACHE;
     return in;
 }

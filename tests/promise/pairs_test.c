@@ -106,6 +106,39 @@ typedef struct setup {
     uint32_t stop_id;
 } setup;
 
+enum { MIN_TOKENS = 3, BIASED = 50 };
+
+/* Even ids hardly ever come. */
+static const qn_request_bias *even_ids(void)
+{
+    static qn_request_bias b[BIASED];
+    for (uint32_t i = 0; i < BIASED; i++) b[i] = (qn_request_bias){2 * i, -100.0f};
+    return b;
+}
+
+static void shape_logits(qn_request_in *in, const setup *s)
+{
+    if (s->on[F_penalties]) { /* no token like one of the two before it */
+        in->sampling.set |= QN_SET_REPETITION | QN_SET_PRESENCE | QN_SET_FREQUENCY |
+                            QN_SET_REPETITION_CONTEXT | QN_SET_PRESENCE_CONTEXT;
+        in->sampling.repetition_penalty = 1.2f;
+        in->sampling.presence_penalty = 1000;
+        in->sampling.frequency_penalty = 0.3f;
+        in->sampling.repetition_context = 0;
+        in->sampling.presence_context = 2;
+    }
+    if (s->on[F_bias]) {
+        in->biases = even_ids();
+        in->n_biases = BIASED;
+    }
+    if (s->on[F_min_tokens]) in->min_tokens = MIN_TOKENS;
+    if (s->on[F_xtc]) {
+        in->sampling.set |= QN_SET_XTC;
+        in->sampling.xtc_probability = 0.7f;
+        in->sampling.xtc_threshold = 0.02f;
+    }
+}
+
 static const feature scheduling[] = {F_batch, F_chunks, F_threads, F_prefix};
 
 static const char *model_name(const setup *s)
@@ -159,6 +192,7 @@ static qn_request_in subject(const setup *s, uint32_t ids[PROMPT + GIVEN], const
         in.sampling.top_k = 50;
         in.sampling.min_p = 0.001f;
     }
+    shape_logits(&in, s);
     if (s->on[F_choices]) in.n_choices = 3;
     if (s->on[F_logprobs]) in.logprobs = KIT_TOP;
     if (s->on[F_echo]) in.flags |= QN_REQUEST_ECHO | QN_REQUEST_PROMPT_LOGPROBS;
@@ -233,6 +267,21 @@ static bool has_both_kinds(const qn_model *m)
     return n == 2 && g[0].window < PROMPT && g[1].window < PROMPT && g[0].window != g[1].window;
 }
 
+static bool no_even_ids(const kit_choice *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->token[i].id % 2 == 0 && c->token[i].id < 2 * BIASED) return false;
+    return c->n > 0;
+}
+
+static bool no_repeats(const kit_choice *c)
+{
+    for (uint32_t i = 1; i < c->n; i++)
+        if (c->token[i].id == c->token[i - 1].id || (i > 1 && c->token[i].id == c->token[i - 2].id))
+            return false;
+    return c->n > 0;
+}
+
 static bool took_part(const run *r, const setup *s, feature f)
 {
     const kit_choice *c = &r->call->choice[0];
@@ -264,6 +313,12 @@ static bool took_part(const run *r, const setup *s, feature f)
         return qn_model_activations(r->model) == QN_ACTIVATIONS_I8;
     case F_sampled:
         return c->end.seed == 99;
+    case F_penalties:
+        return no_repeats(c);
+    case F_bias:
+        return no_even_ids(c);
+    case F_min_tokens:
+        return c->end.usage.completion >= MIN_TOKENS;
     default:
         return c->n > 0;
     }

@@ -81,6 +81,26 @@ void qn_ref_scale(const qn_scale_args *a, qn_span units, void *scratch)
     }
 }
 
+void qn_ref_adjust(const qn_adjust_args *a, qn_span units, void *scratch)
+{
+    (void)scratch;
+    for (size_t i = units.begin; i < units.end; i++) {
+        float *y = a->y + i * a->ld_y;
+        for (size_t c = 0; c < a->cols; c++) y[c] = a->x[i * a->ld_x + c];
+        for (uint32_t k = a->adjust[i].at; k < a->adjust[i].at + a->adjust[i].n; k++) {
+            const qn_edit *e = &a->edit[k];
+            if (e->token >= a->cols) continue;
+            float v = y[e->token] + e->bias; /* each step rounded to f32 */
+            if (e->flags & QN_EDIT_REPEATED)
+                v = v < 0 ? v * a->adjust[i].repetition : v / a->adjust[i].repetition;
+            if (e->flags & QN_EDIT_PRESENT) v = v - a->adjust[i].presence;
+            const float all = a->adjust[i].frequency * (float)e->seen;
+            if (e->seen) v = v - all;
+            y[e->token] = v;
+        }
+    }
+}
+
 void qn_ref_softcap(const qn_softcap_args *a, qn_span units, void *scratch)
 {
     const double cap = (double)a->cap;

@@ -38,9 +38,35 @@ static void sort(uint32_t *order, size_t n, const float *x)
     }
 }
 
-/* How many of the sorted tokens survive. */
-static size_t keep(const qn_sampler *s, const uint32_t *order, size_t n, const float *x,
-                   double total)
+static bool is_spared(const qn_draw_args *a, uint32_t token)
+{
+    for (uint32_t i = 0; i < a->n_spared; i++)
+        if (a->spared[i] == token) return true;
+    return false;
+}
+
+/* XTC over the first n of the sorted tokens, closing the gaps; how many survive. */
+static size_t exclude(const qn_draw_args *a, const qn_sampler *s, uint32_t *order, size_t n,
+                      const float *x)
+{
+    const double top = value(x, order[0]);
+    double sum = 0;
+    size_t above = 0, left = 0;
+    if (!(s->xtc_probability > 0) ||
+        !(qn_rng_unit(qn_rng_u32(s->seed, s->choice, s->index, QN_RNG_XTC, 0)) <=
+          s->xtc_probability))
+        return n;
+    for (size_t i = 0; i < n; i++) sum += exp(value(x, order[i]) - top);
+    while (above < n && exp(value(x, order[above]) - top) > (double)s->xtc_threshold * sum) above++;
+    const double least = above ? value(x, order[above - 1]) : HUGE_VAL;
+    for (size_t i = 0; i < n; i++)
+        if (!(value(x, order[i]) > least) || is_spared(a, order[i])) order[left++] = order[i];
+    return left;
+}
+
+/* How many of the sorted tokens survive; they come to stand first. */
+static size_t keep(const qn_draw_args *a, const qn_sampler *s, uint32_t *order, size_t n,
+                   const float *x, double total)
 {
     const double top = value(x, order[0]);
     size_t kept = n;
@@ -53,13 +79,15 @@ static size_t keep(const qn_sampler *s, const uint32_t *order, size_t n, const f
     }
     if (s->min_p > 0 && s->min_p <= 1)
         while (kept > 0 && value(x, order[kept - 1]) < top + log((double)s->min_p)) kept--;
-    if (s->top_k > 0 && kept > s->top_k) kept = s->top_k;
     while (kept > 0 && value(x, order[kept - 1]) == -HUGE_VAL) kept--;
-    return kept ? kept : 1;
+    kept = exclude(a, s, order, kept ? kept : 1, x);
+    if (s->top_k > 0 && kept > s->top_k) kept = s->top_k;
+    return kept;
 }
 
-static qn_drawn pick(const qn_sampler *s, const float *x, uint32_t vocab, uint32_t *order)
+static qn_drawn pick(const qn_draw_args *a, const qn_sampler *s, const float *x, uint32_t *order)
 {
+    const uint32_t vocab = a->vocab;
     qn_drawn d = {0, x[0], -INFINITY, 1};
     double total = 0, best = -HUGE_VAL;
     sort(order, vocab, x);
@@ -68,7 +96,7 @@ static qn_drawn pick(const qn_sampler *s, const float *x, uint32_t vocab, uint32
     d.token = order[0];
     for (size_t i = 0; i < vocab && top < HUGE_VAL; i++) total += exp(value(x, order[i]) - top);
     if (s->temperature > 0 && top < HUGE_VAL) {
-        d.n_kept = (uint32_t)keep(s, order, vocab, x, total);
+        d.n_kept = (uint32_t)keep(a, s, order, vocab, x, total);
         for (size_t i = 0; i < d.n_kept; i++) {
             const uint32_t t = order[i];
             const uint32_t bits = qn_rng_u32(s->seed, s->choice, s->index, QN_RNG_DRAW, t);
@@ -88,7 +116,7 @@ static qn_drawn pick(const qn_sampler *s, const float *x, uint32_t vocab, uint32
 void qn_ref_draw(const qn_draw_args *a, qn_span units, void *scratch)
 {
     for (size_t i = units.begin; i < units.end; i++) {
-        a->out[i] = pick(&a->sampler[i], a->logits + i * a->ld_logits, a->vocab, scratch);
+        a->out[i] = pick(a, &a->sampler[i], a->logits + i * a->ld_logits, scratch);
         if (a->registers && a->slot[i] != 0x7FFFFFFFu) a->registers[a->slot[i]] = a->out[i].token;
     }
 }

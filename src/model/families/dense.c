@@ -139,6 +139,7 @@ static void head(qn_graph *g, const qn_model *m, qn_val h, const qn_plan_key *ke
     qn_val logits = qn_g_linear(g, h, table, NULL);
     if (d->logit_scale != 1.0f) logits = qn_g_scale(g, logits, d->logit_scale);
     if (d->logit_softcap > 0) logits = qn_g_softcap(g, logits, d->logit_softcap);
+    logits = qn_g_adjust(g, logits);
     qn_g_logits(g, logits);
     if (!(key->features & QN_PLAN_NO_DRAW)) qn_g_draw(g, logits);
 }

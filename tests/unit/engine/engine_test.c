@@ -147,7 +147,7 @@ static void a_stop_id_ends_and_is_marked(qt *t)
     for (int i = 0; i < 3; i++) c[i] = kit_call_new();
     kit_run(t, c[0], r.engine, &in);
     const uint32_t stop = c[0]->choice[0].token[12].id;
-    uint32_t first = 0, second = 0;
+    uint32_t first = 0;
     while (c[0]->choice[0].token[first].id != stop) first++;
     in.stop_ids = &stop;
     in.n_stop_ids = 1;
@@ -155,11 +155,10 @@ static void a_stop_id_ends_and_is_marked(qt *t)
     QT_OK(t, c[1]->choice[0].n == first + 1 && c[1]->choice[0].end.finish == QN_FINISH_STOP);
     QT_OK(t, c[1]->choice[0].token[first].flags == QN_EVENT_IS_STOP);
     QT_EQ(t, c[1]->choice[0].end.usage.completion, first + 1);
-    in.min_tokens = first + 2; /* not before: the first one is text like any other */
+    in.min_tokens = first + 2; /* not before: the id is not drawn at all */
     kit_run(t, c[2], r.engine, &in);
-    for (second = first + 1; second < 30 && c[0]->choice[0].token[second].id != stop;) second++;
-    QT_EQ(t, c[2]->choice[0].n, second < 30 ? second + 1 : 30);
-    QT_EQ(t, c[2]->choice[0].token[first].flags, 0);
+    QT_OK(t, c[2]->choice[0].n > first + 2 || c[2]->choice[0].n == 30);
+    for (uint32_t i = 0; i < first + 2; i++) QT_OK(t, c[2]->choice[0].token[i].id != stop);
     for (int i = 0; i < 3; i++) kit_call_free(c[i]);
     close_rig(&r);
 }
@@ -367,31 +366,26 @@ static void refusals_name_the_field(qt *t)
 {
     rig r = open_rig(t, plain());
     const uint32_t ids[] = {5, 6}, bad_id[] = {5, VOCAB};
-    const qn_request_bias bias = {3, 1.0f};
+    const qn_request_bias bias = {VOCAB, 1.0f};
     const qn_str adapter = {"x", 1};
     const qn_request_media medium = {.begin = 0, .end = 1};
     struct {
         qn_request_in in;
         qn_code code;
         const char *word;
-    } bad[10];
+    } bad[7];
     for (size_t i = 0; i < QT_LEN(bad); i++)
         bad[i].in = ask(ids, 2, 4), bad[i].code = QN_E_UNSUPPORTED;
     bad[0].in.tokens = bad_id, bad[0].code = QN_E_INVAL, bad[0].word = "tokens";
     bad[1].in.biases = &bias, bad[1].in.n_biases = 1, bad[1].word = "logit_bias";
+    bad[1].code = QN_E_INVAL;
     bad[2].in.adapters = &adapter, bad[2].in.n_adapters = 1, bad[2].word = "adapters";
     bad[3].in.media = &medium, bad[3].in.n_media = 1, bad[3].word = "media";
-    bad[4].in.sampling.set |= QN_SET_REPETITION, bad[4].in.sampling.repetition_penalty = 1.1f;
-    bad[4].word = "repetition_penalty";
-    bad[5].in.sampling.set |= QN_SET_PRESENCE, bad[5].in.sampling.presence_penalty = 0.5f;
-    bad[5].word = "presence_penalty";
-    bad[6].in.sampling.set |= QN_SET_FREQUENCY, bad[6].in.sampling.frequency_penalty = 0.5f;
-    bad[6].word = "frequency_penalty";
-    bad[7].in.sampling.set |= QN_SET_XTC, bad[7].in.sampling.xtc_probability = 0.5f;
-    bad[7].word = "xtc_probability";
-    bad[8].in.stop_ids = bad_id + 1, bad[8].in.n_stop_ids = 1, bad[8].code = QN_E_INVAL;
-    bad[8].word = "stop_ids";
-    bad[9].in.credits = 8, bad[9].word = "credits";
+    bad[4].in.sampling.set |= QN_SET_XTC, bad[4].in.sampling.xtc_threshold = 0.6f;
+    bad[4].code = QN_E_INVAL, bad[4].word = "xtc_threshold";
+    bad[5].in.stop_ids = bad_id + 1, bad[5].in.n_stop_ids = 1, bad[5].code = QN_E_INVAL;
+    bad[5].word = "stop_ids";
+    bad[6].in.credits = 8, bad[6].word = "credits";
     for (size_t i = 0; i < QT_LEN(bad); i++) {
         kit_call *c = kit_call_new();
         qn_err err = {0};

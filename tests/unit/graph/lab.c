@@ -434,6 +434,12 @@ uint32_t lab_accesses(lab_access out[LAB_ACCESSES], const qn_plan *p, uint32_t o
         block(&l, a->x, a->ld_x, a->cols, 4, p->opt.caps.rows, false);
         break;
     }
+    case QN_K_adjust: {
+        const qn_adjust_args *a = args;
+        F32(a->y, a->ld_y, a->cols, true);
+        F32(a->x, a->ld_x, a->cols, false);
+        break;
+    }
     case QN_K_draw: {
         const qn_draw_args *a = args;
         touch(&l, a->out, ROWS(a) * sizeof *a->out, true);

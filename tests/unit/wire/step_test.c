@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const qn_step_caps caps = {.rows = 9, .logits = 3, .seqs = 2, .groups = 2, .table = 6};
+static const qn_step_caps caps = {
+    .rows = 9, .logits = 3, .seqs = 2, .groups = 2, .table = 6, .edits = 5};
 
 /* A valid step: two sequences, nine rows, the second sequence at positions 60..68. */
 static qn_step *sample(size_t *n)
@@ -24,6 +25,8 @@ static qn_step *sample(size_t *n)
     for (uint32_t g = 0; g < 2; g++) qn_step_table_off(s)[g * 2 + 1] = 1;
     qn_step_logit_row(s)[0] = 3;
     qn_step_logit_row(s)[1] = 8;
+    s->n_edits = 3;
+    qn_step_adjust(s)[1] = (qn_adjust){1, 2, 1.0f, 0.0f, 0.0f};
     return s;
 }
 
@@ -41,9 +44,22 @@ static void arrays_do_not_overlap(qt *t)
     const uint32_t at[] = {s->at_source,    s->at_value,   s->at_pos,      s->at_kv_pos,
                            s->at_seq,       s->at_keys,    s->at_parent,   s->at_adapter,
                            s->at_logit_row, s->at_sampler, s->at_register, s->at_table_off,
-                           s->at_table,     s->bytes};
-    const size_t need[] = {36, 36, 108, 36, 36, 144, 36, 36, 12, 3 * sizeof(qn_sampler),
-                           12, 16, 48};
+                           s->at_table,     s->at_adjust,  s->at_edit,     s->bytes};
+    const size_t need[] = {36,
+                           36,
+                           108,
+                           36,
+                           36,
+                           144,
+                           36,
+                           36,
+                           12,
+                           3 * sizeof(qn_sampler),
+                           12,
+                           16,
+                           48,
+                           3 * sizeof(qn_adjust),
+                           5 * sizeof(qn_edit)};
     QT_OK(t, at[0] >= sizeof(qn_step));
     for (size_t i = 0; i + 1 < QT_LEN(at); i++) {
         QT_EQ(t, at[i] % 64, 0);
@@ -101,7 +117,7 @@ static void refuses_a_foreign_header(qt *t)
     s->magic ^= 1;
     refused(t, s, n, "magic");
     s->magic ^= 1;
-    s->version = 2;
+    s->version = QN_STEP_VERSION + 1;
     refused(t, s, n, "version");
     s->version = QN_STEP_VERSION;
     s->bytes -= 64;
