@@ -13,8 +13,8 @@
 
 typedef struct kit_change { /* how the copy of a golden model differs from it */
     uint32_t context;       /* 0: as it is */
-    uint32_t window;        /* 0: as it is; else of the sliding layers, which are all of a llama model */
-    uint32_t poison;        /* not 0: the embedding of this id is NaN (GGUF with F32 embeddings) */
+    uint32_t window; /* 0: as it is; else of the sliding layers, which are all of a llama model */
+    uint32_t poison; /* not 0: the embedding of this id is NaN (GGUF with F32 embeddings) */
 } kit_change;
 
 /* Opens a copy of tests/golden/<name> (llama/<name> where it has no slash) with these changes; NULL after a failed check. Release with

@@ -19,7 +19,7 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
         name, QN_OPT_##kind, offsetof(type, run.member), arg, help, lo, hi, 0      \
     }
 #define QN_RUN_OPTIONS(type) \
-    QN_RUN_OPTION(type, "model", TEXT, model, "FILE", "a GGUF file, a .safetensors file or a folder of safetensors; needed", 0, 0), \
+    QN_RUN_OPTION(type, "model", TEXT, model, "FILE", "a GGUF file, a .safetensors file or a folder of either; needed", 0, 0), \
     QN_RUN_OPTION(type, "threads", U32, threads, "N", "lanes that compute (QUERN_THREADS, else one per physical core)", 1, 1024), \
     QN_RUN_OPTION(type, "kv", CHOICE, kv, "f16|f32|bf16", "format of keys and values", 0, 0), \
     QN_RUN_OPTION(type, "activations", CHOICE, activations, "f32|i8", "what products multiply weights with", 0, 0), \

@@ -134,6 +134,8 @@ struct qn_engine {
     uint32_t n_draws;
     qn_top *tops; /* [QN_REQUEST_MAX_LOGPROBS] */
     qn_engine_stats now;
+    bool looked_for_nan; /* among the weights, after logits came out so */
+    char nan_weight[96]; /* what was found, or empty */
 };
 
 /* engine.c: moves mail to the waiting list; false once the mailbox is shut and empty. */

@@ -193,10 +193,16 @@ static qn_code put_token(qn_engine *e, qn_stream *s, qn_event_token *ev, const q
     return QN_OK;
 }
 
-static qn_code no_finite_logit(const qn_stream *s, qn_err *err)
+/* Weights that are not finite are the usual reason: looked for once, for half a second or so. */
+static qn_code no_finite_logit(qn_engine *e, const qn_stream *s, qn_err *err)
 {
-    return qn_fail(err, QN_E_INTERNAL, "no finite logit for token %u of choice %u", s->n_new,
-                   s->choice);
+    enum { MAX_VALUES = 1 << 29 };
+    if (!e->looked_for_nan)
+        qn_model_find_nan(e->nan_weight, sizeof e->nan_weight, e->model, MAX_VALUES);
+    e->looked_for_nan = true;
+    return qn_fail(err, QN_E_INTERNAL, "no finite logit for token %u of choice %u%s%s%s", s->n_new,
+                   s->choice, e->nan_weight[0] ? ": the model's " : "", e->nan_weight,
+                   e->nan_weight[0] ? " holds values that are not finite" : "");
 }
 
 /* The model ended by itself: the token counts and is told, but its text is not shown. */
@@ -218,7 +224,7 @@ void qn_take_token(qn_engine *e, qn_stream *s, const qn_drawn *drawn, const floa
         .head = head_of(s, s->n_new), .token = drawn->token, .text_offset = QN_EVENT_NO_OFFSET};
     uint32_t stop = QN_NO_STOP;
     qn_code rc = QN_OK;
-    if (!(drawn->logprob > -INFINITY)) rc = no_finite_logit(s, &err);
+    if (!(drawn->logprob > -INFINITY)) rc = no_finite_logit(e, s, &err);
     const bool ends =
         s->n_new + 1 >= s->job->req->min_tokens && qn_job_stops_at(s->job, drawn->token);
     if (rc == QN_OK) {

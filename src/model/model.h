@@ -84,5 +84,8 @@ uint32_t qn_model_groups(const qn_model *m, qn_kv_fmt fmt, qn_group_desc out[QN_
 /* Numerics id: kernel order version, device class, weights digest, activation mode, KV format. */
 void qn_model_numerics(const qn_model *m, qn_kv_fmt fmt, uint64_t out[2]);
 size_t qn_model_weight_bytes(const qn_model *m);
+/* The first tensor that holds a value that is not finite, by its name in the files; false where none is
+ * found among vectors and the first max_values values of matrices. Slow: for explaining a failure. */
+bool qn_model_find_nan(char *out, size_t cap, const qn_model *m, uint64_t max_values);
 
 #endif

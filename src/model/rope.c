@@ -61,10 +61,10 @@ static qn_code json_take(float *out, const qn_json *o, const char *name, double 
 static const qn_json *find_object(const qn_rope_spec *r, const qn_source *s)
 {
     const qn_json *o = qn_source_json(s, "rope_parameters");
-    const char *type = r->layers == QN_ROPE_OF_SLIDING ? "sliding_attention" : "full_attention";
-    if (r->layers != QN_ROPE_OF_ALL && qn_json_type_of(qn_json_get(o, type)) == QN_JSON_OBJECT)
-        return qn_json_get(o, type);
-    if (r->layers == QN_ROPE_OF_SLIDING) return NULL;
+    const qn_json *full = qn_json_get(o, "full_attention"),
+                  *local = qn_json_get(o, "sliding_attention");
+    if (r->layers == QN_ROPE_OF_SLIDING) return local;
+    if (r->layers == QN_ROPE_OF_FULL && (full || local)) return full;
     return qn_json_type_of(o) == QN_JSON_OBJECT ? o : qn_source_json(s, "rope_scaling");
 }
 
@@ -79,7 +79,8 @@ static qn_code read_hf(qn_rope_spec *r, const qn_source *s, qn_err *err)
                        local ? "rope_local_base_freq" : "rope_theta", 1, 1e12, err));
     if (qn_json_type_of(o) == QN_JSON_NULL) return QN_OK;
     if (qn_json_type_of(o) != QN_JSON_OBJECT)
-        return qn_fail(err, QN_E_FORMAT, "config.json: rope_scaling is no object");
+        return qn_fail(err, QN_E_FORMAT,
+                       "config.json: rope_scaling or rope_parameters is no object");
     kind = qn_json_get(o, "rope_type");
     if (!kind) kind = qn_json_get(o, "type");
     const char *name = qn_json_str(kind, &n);

@@ -69,6 +69,16 @@ static qn_code open_hf(qn_source *s, const char *path, qn_err *err)
     return qn_st_open(&s->st, path, err);
 }
 
+/* Files of the config kind, or else the one GGUF model that lies there. */
+static qn_code open_dir(qn_source *s, const char *dir, qn_err *err)
+{
+    char path[MAX_PATH_BYTES];
+    bool found = false;
+    QN_TRY(join(path, dir, "config.json", err));
+    if (!qn_file_exists(path)) QN_TRY(qn_source_find_gguf(&found, path, sizeof path, dir, err));
+    return found ? open_gguf(s, path, err) : open_hf(s, dir, err);
+}
+
 /* A shard stands for all of them where the index lies beside it. */
 static qn_code open_file(qn_source *s, const char *path, qn_err *err)
 {
@@ -102,7 +112,7 @@ qn_code qn_source_open(qn_source *s, const char *path, qn_err *err)
         QN_TRY_OUT(copy_text(&s->dir, ".", 1, err));
     else
         QN_TRY_OUT(copy_text(&s->dir, path, slash == path ? 1 : (size_t)(slash - path), err));
-    QN_TRY_OUT(dir ? open_hf(s, path, err) : open_file(s, path, err));
+    QN_TRY_OUT(dir ? open_dir(s, path, err) : open_file(s, path, err));
 out:
     if (rc != QN_OK) qn_source_close(s);
     return rc;

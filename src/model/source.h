@@ -29,8 +29,11 @@ typedef struct qn_source {
 } qn_source;
 
 /* path: a GGUF file (any part), a .safetensors file or index with config.json beside it, or a
- * directory. *s is empty after a failure. Errors: as the readers'; each names the file. */
+ * directory of such files or of one GGUF model (one file, or the parts of one). *s is empty after a failure. Errors: as the readers'; each names the file. */
 qn_code qn_source_open(qn_source *s, const char *path, qn_err *err);
+/* The only GGUF model in a directory, as a path; *found false where there is none. Errors: INVAL naming two
+ * of several, IO, LIMIT. */
+qn_code qn_source_find_gguf(bool *found, char *out, size_t cap, const char *dir, qn_err *err);
 void qn_source_close(qn_source *s); /* zeroed or closed is fine */
 
 typedef struct qn_source_tensor { /* values; name and data are views */

@@ -24,7 +24,7 @@ typedef struct loader {
     uint32_t n_missing;
 } loader;
 
-static uint32_t size_of(const qn_model_desc *d, qn_dim dim)
+uint32_t qn_model_dim(const qn_model_desc *d, qn_dim dim)
 {
     switch (dim) {
     case QN_DIM_ONE:
@@ -157,7 +157,8 @@ static qn_code find_hf(bool *found, qn_matrix *m, char name[MAX_NAME], loader *l
     }
     QN_TRY(use_module(l, name, err));
     QN_TRY(quantization_of(&bits, &group, l, name, err));
-    return qn_st_module_anywhere(m, l->s->st, name, bits, group, size_of(l->d, slot->cols), err);
+    return qn_st_module_anywhere(m, l->s->st, name, bits, group, qn_model_dim(l->d, slot->cols),
+                                 err);
 }
 
 /* A float32 view, or a widened copy of ours; plus: added to each value. */
@@ -192,7 +193,7 @@ static qn_code as_vector(const float **out, loader *l, const qn_matrix *m, const
 static qn_code check_shape(const qn_matrix *m, const qn_slot *slot, const char *name,
                            const qn_model_desc *d, qn_err *err)
 {
-    const uint32_t rows = size_of(d, slot->rows), cols = size_of(d, slot->cols);
+    const uint32_t rows = qn_model_dim(d, slot->rows), cols = qn_model_dim(d, slot->cols);
     if (m->rows != rows || m->cols != cols)
         return qn_fail(err, QN_E_FORMAT, "%s is [%u, %u], expected [%u, %u]", name, m->rows,
                        m->cols, rows, cols);

@@ -49,6 +49,8 @@ typedef enum qn_dim { /* sizes a slot's shape is made of */
                       QN_DIM_PAIRS /* rope_dims / 2 */
 } qn_dim;
 
+uint32_t qn_model_dim(const qn_model_desc *d, qn_dim dim);
+
 typedef enum qn_need {
     QN_NEED_ALWAYS,
     QN_NEED_UNTIED, /* unless the head is the embedding table */

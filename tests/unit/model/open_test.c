@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -392,7 +393,10 @@ static void files_that_are_no_model_are_refused(qt *t)
     refused(t, "/nowhere/at/all.gguf", QN_E_NOTFOUND, "/nowhere/at/all.gguf");
     refused(t, qt_file("text.txt", "hello", 5), QN_E_FORMAT, "neither a GGUF file");
     refused(t, qt_file("short.gguf", "GGUF", 4), QN_E_FORMAT, "short.gguf");
-    refused(t, qt_tmp(), QN_E_NOTFOUND, "config.json");
+    char empty[600];
+    snprintf(empty, sizeof empty, "%s/empty", qt_tmp());
+    QT_EQ(t, mkdir(empty, 0777), 0);
+    refused(t, empty, QN_E_NOTFOUND, "config.json");
 }
 
 /* -- memory ------------------------------------------------------------------------------------ */
