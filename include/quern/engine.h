@@ -46,7 +46,8 @@ typedef struct quern_engine_options {
     }
 
 /* *out is owned (quern_engine_close). Errors: INVAL (an option, named), LIMIT, IO; NOMEM when weights,
- * plans and the keys and values of one sequence do not fit, with the numbers. */
+ * plans and the keys and values of one sequence do not fit, with the numbers
+ * (quern_fit tells them before). */
 QUERN_API quern_code quern_engine_open(quern_engine **out, quern_model *model,
                                        const quern_engine_options *opt, quern_error *err);
 /* Cancels what runs: every open request gets its last event. Requests must not be used during the

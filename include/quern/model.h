@@ -36,7 +36,8 @@ typedef struct quern_model_options {
 /* Opens a GGUF file (any part of a split one), a .safetensors file with its config.json beside it,
  * or a directory of safetensors and config.json. *out is shared (quern_model_unref). Errors:
  * NOTFOUND, IO; FORMAT and LIMIT name file, tensor or field, what was found and what was expected;
- * UNSUPPORTED names the model type and the nearest supported ones; NOMEM. */
+ * UNSUPPORTED names the model type and the nearest supported ones; NOMEM, before a weight is read and
+ * with the numbers, when the weights are larger than what is available (quern_fit). */
 QUERN_API quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *path,
                                       const quern_model_options *opt, quern_error *err);
 QUERN_API quern_model *quern_model_ref(quern_model *m); /* returns m */

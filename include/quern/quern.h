@@ -16,6 +16,7 @@
 #define QUERN_QUERN_H
 #include "quern/engine.h"
 #include "quern/error.h"
+#include "quern/fit.h"
 #include "quern/inspect.h"
 #include "quern/model.h"
 #include "quern/request.h"

@@ -25,13 +25,15 @@ typedef struct quern_runtime quern_runtime;
 typedef void quern_log_fn(void *ctx, int level, const char *line, size_t n);
 
 typedef struct quern_runtime_options {
-    size_t size;             /* sizeof(quern_runtime_options) */
-    uint64_t memory_ceiling; /* bytes this process may hold live; 0: no ceiling. It counts the whole
+    size_t size; /* sizeof(quern_runtime_options) */
+    uint64_t
+        memory_ceiling; /* bytes this process may hold live; 0: no ceiling. Opening counts mapped
+                                weights too. It counts the whole
                                 process: of several runtimes the last one opened decides */
-    const char *isa;         /* "auto", "generic", "avx2", "avx512", "neon"; NULL: auto. Copied */
-    uint32_t threads;        /* lanes of an engine; 0: one per physical core */
-    const char *log_levels;  /* "info,kv=debug,net=off"; NULL: "warn". Copied */
-    quern_log_fn *log;       /* NULL: silence */
+    const char *isa;    /* "auto", "generic", "avx2", "avx512", "neon"; NULL: auto. Copied */
+    uint32_t threads;   /* lanes of an engine; 0: one per physical core */
+    const char *log_levels; /* "info,kv=debug,net=off"; NULL: "warn". Copied */
+    quern_log_fn *log;      /* NULL: silence */
     void *log_ctx;
     const char *image_dir; /* packed weight images may be written here; NULL: weights stay mapped as
                               they are. Copied */

@@ -12,13 +12,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "engine/engine_int.h"
 
 enum {
-    MIN_LOGITS = 16,
     MAX_SEQS = 4096,
     MAX_ROWS = 1 << 16,
     MAX_QUEUE = 1 << 20,
@@ -39,9 +38,9 @@ static qn_code fill_options(qn_engine *e, const qn_engine_options *opt, qn_err *
     qn_engine_options *o = &e->opt;
     const uint32_t made_for = qn_model_get_desc(e->model)->context;
     *o = *opt;
-    if (o->max_seqs == 0) o->max_seqs = 8;
-    if (o->max_rows == 0) o->max_rows = 512;
-    if (o->queue == 0) o->queue = 256;
+    if (o->max_seqs == 0) o->max_seqs = QN_ENGINE_SEQS;
+    if (o->max_rows == 0) o->max_rows = QN_ENGINE_ROWS;
+    if (o->queue == 0) o->queue = QN_ENGINE_QUEUE;
     if (o->max_seqs > MAX_SEQS)
         return qn_fail(err, QN_E_LIMIT, "max_seqs is %u, expected at most %d", o->max_seqs,
                        MAX_SEQS);
@@ -55,24 +54,28 @@ static qn_code fill_options(qn_engine *e, const qn_engine_options *opt, qn_err *
                        made_for);
     if (o->max_rows < o->max_seqs)
         o->max_rows = o->max_seqs; /* every completion advances each step */
-    e->max_logits = o->max_seqs > MIN_LOGITS ? o->max_seqs : MIN_LOGITS;
+    e->max_logits = o->max_seqs > QN_ENGINE_LOGITS ? o->max_seqs : QN_ENGINE_LOGITS;
     return QN_OK;
 }
 
-/* Every sequence to its end, but no more than a quarter of the machine's memory. */
+/* Every sequence to its end, but no more than a quarter of the memory there is and no more than the
+ * room; yet one sequence of a context that was asked for. Memory is taken as blocks are used. */
 static size_t default_budget(const qn_engine_options *o, uint32_t context, const qn_group_desc *g,
                              uint32_t n_groups)
 {
-    size_t block = 0, all = 0;
+    size_t block = 0, all = 0, one = 0;
     for (uint32_t i = 0; i < n_groups; i++)
         block += 2ull * QN_KV_BLOCK * g[i].n_layers * g[i].n_kv_heads * g[i].head_dim *
                  qn_kv_value_bytes(g[i].fmt);
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    const size_t quarter =
-        pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 4 : (size_t)1 << 30;
+    const uint64_t total = qn_memory_look().total;
+    size_t most = total / 4 < SIZE_MAX ? (size_t)(total / 4) : SIZE_MAX;
+    if (total == UINT64_MAX) most = (size_t)1 << 30;
+    if (o->kv_room && o->kv_room < most) most = o->kv_room;
     /* One block more a sequence: the open one of a fork or of a hit is copied. */
-    if (!qn_mul_size(&all, block, (size_t)o->max_seqs * (blocks_for(context) + 1))) return quarter;
-    return all < quarter ? all : quarter;
+    if (!qn_mul_size(&one, block, blocks_for(o->context ? context : 1) + 1)) return most;
+    if (most < one) most = one;
+    if (!qn_mul_size(&all, block, (size_t)o->max_seqs * (blocks_for(context) + 1))) return most;
+    return all < most ? all : most;
 }
 
 static qn_code open_cache(qn_engine *e, qn_err *err)

@@ -18,6 +18,8 @@
 
 typedef struct qn_engine qn_engine;
 
+enum { QN_ENGINE_SEQS = 8, QN_ENGINE_ROWS = 512, QN_ENGINE_QUEUE = 256, QN_ENGINE_LOGITS = 16 };
+
 typedef struct qn_engine_options {
     unsigned lanes;    /* 0: one per physical core */
     uint32_t isa_mask; /* CPU features kernels may use; 0: all there are */
@@ -26,6 +28,7 @@ typedef struct qn_engine_options {
     uint32_t context;  /* positions a sequence may reach; 0: the model's */
     qn_kv_fmt kv_fmt;
     size_t kv_budget; /* bytes; 0: max_seqs times the context, at most a quarter of memory */
+    size_t kv_room;   /* what a budget that is chosen must not pass; 0: the system alone decides */
     uint32_t queue;   /* waiting requests before AGAIN; 0: 256 */
     bool no_prefix_cache;
     bool no_fuse;

@@ -70,7 +70,7 @@ static void preempt(qn_engine *e, qn_stream *s)
     qn_leave_running(e, s);
     qn_seq_close(s->seq);
     s->seq = NULL;
-    s->n_rows = s->n_scored = s->n_draws = 0;
+    s->n_rows = s->n_scored = s->n_draws = s->n_edits = 0;
     wait_by_age(e, s);
 }
 

@@ -20,10 +20,47 @@ static qn_code check(const quern_engine_options *o, qn_err *err)
     return QN_OK;
 }
 
+static const qn_kv_fmt kv_formats[] = {QN_KV_F16, QN_KV_F32, QN_KV_F16, QN_KV_BF16};
+
+qn_code qn_lib_fit_ask(qn_fit_ask *out, const quern_engine_options *o, qn_err *err)
+{
+    QN_TRY(check(o, err));
+    *out = (qn_fit_ask){.context = o->context,
+                        .max_rows = o->max_rows ? o->max_rows : QN_ENGINE_ROWS,
+                        .max_seqs = o->max_seqs ? o->max_seqs : QN_ENGINE_SEQS,
+                        .kv_fmt = kv_formats[o->kv]};
+    out->max_logits = out->max_seqs > QN_ENGINE_LOGITS ? out->max_seqs : QN_ENGINE_LOGITS;
+    return QN_OK;
+}
+
+/* Positions that must fit where nobody asks for a context: enough to say something. */
+enum { LEAST_CONTEXT = 512 };
+
+/* Weights, plans and one sequence must fit; what is left is told for the budget. The tokenizer is there
+ * already, and weights are pages of a file, which count as available even when they are. */
+static qn_code check_room(size_t *kv_room, const quern_model *m, const quern_engine_options *o,
+                          qn_err *err)
+{
+    qn_fit_ask ask;
+    qn_fit fit;
+    const uint32_t made_for = qn_model_get_desc(m->model)->context;
+    const qn_memory_room room = qn_fit_room(m->rt->memory_ceiling);
+    QN_TRY(qn_lib_fit_ask(&ask, o, err));
+    if (!ask.context) ask.context = made_for < LEAST_CONTEXT ? made_for : LEAST_CONTEXT;
+    qn_fit_estimate(&fit, m->model, &ask);
+    const uint64_t rest = fit.weights + fit.plans;
+    QN_TRY(qn_fit_check(rest + fit.kv, &room,
+                        o->context ? "weights and a sequence of the context"
+                                   : "weights and a short sequence",
+                        qn_fit_context(m->model, &ask, room.available), err));
+    const uint64_t left = room.available - rest;
+    *kv_room = left < SIZE_MAX ? (size_t)left : SIZE_MAX;
+    return QN_OK;
+}
+
 quern_code quern_engine_open(quern_engine **out, quern_model *model,
                              const quern_engine_options *opt, quern_error *err)
 {
-    static const qn_kv_fmt kv[] = {QN_KV_F16, QN_KV_F32, QN_KV_F16, QN_KV_BF16};
     quern_engine_options o;
     qn_engine *inner = NULL;
     QN_TRY(qn_lib_given(out, "out", err));
@@ -31,13 +68,17 @@ quern_code quern_engine_open(quern_engine **out, quern_model *model,
     QN_TRY(qn_lib_given(model, "model", err));
     QN_TRY(qn_lib_options(&o, sizeof o, sizeof o, opt, "engine", err));
     QN_TRY(check(&o, err));
+    size_t kv_room = 0;
+    const qn_code fits = check_room(&kv_room, model, &o, err);
+    if (fits != QN_OK) return qn_runtime_tell_memory(model->rt, fits, err);
     const qn_engine_options e = {
         .lanes = o.threads ? o.threads : model->rt->threads,
         .isa_mask = model->rt->isa_mask,
         .max_rows = o.max_rows,
         .max_seqs = o.max_seqs,
         .context = o.context,
-        .kv_fmt = kv[o.kv],
+        .kv_fmt = kv_formats[o.kv],
+        .kv_room = kv_room,
         .kv_budget = (size_t)o.kv_budget,
         .queue = o.queue,
         .no_prefix_cache = (o.flags & QUERN_ENGINE_NO_PREFIX_CACHE) != 0,

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "engine/engine.h"
+#include "model/fit.h"
 #include "quern/quern.h"
 
 struct quern_runtime {
@@ -41,6 +42,9 @@ struct quern_engine {
         engine; /* NULL after close; the shell lives until the last request is freed */
     uint32_t context;
 };
+/* What the options of an engine take of memory; kv by its format's number. Errors: as
+ * quern_engine_open. */
+qn_code qn_lib_fit_ask(qn_fit_ask *out, const quern_engine_options *o, qn_err *err);
 void qn_lib_engine_unref(quern_engine *e);
 
 /* Copies an option struct that begins with its size into *dst, `full` bytes; NULL gives all zeros.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "lib/lib_int.h"
+#include "model/fit.h"
 #include "model/inspect.h"
 
 /* The two enums and structs are the same by name and number, field by field. */
@@ -29,11 +30,13 @@ quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *pa
     if ((unsigned)o.activations > QUERN_ACTIVATIONS_I8)
         return qn_fail(err, QN_E_INVAL, "activations is %d, expected 0 to %d", (int)o.activations,
                        QUERN_ACTIVATIONS_I8);
+    const qn_memory_room room = qn_fit_room(rt->memory_ceiling);
     const qn_model_options inner = {.activations = o.activations == QUERN_ACTIVATIONS_I8
                                                        ? QN_ACTIVATIONS_I8
                                                        : QN_ACTIVATIONS_F32,
                                     .image_dir = rt->image_dir,
-                                    .log = rt->log};
+                                    .log = rt->log,
+                                    .room = &room};
     quern_model *m = qn_zalloc(sizeof *m);
     if (!m) return qn_fail(err, QN_E_NOMEM, "model handle");
     const qn_code rc = qn_model_open(&m->model, path, &inner, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/fit.h"
 #include "model/model_int.h"
 #include "model/recipe.h"
 
@@ -98,12 +99,21 @@ static qn_code name_taps(qn_model *m, qn_err *err)
     return QN_OK;
 }
 
-static qn_code load_bare(qn_model *m, const char *path, qn_err *err)
+/* Before a weight is read. What the tokenizer and the rest take is small beside it. */
+static qn_code check_room(const qn_model *m, const qn_model_options *opt, qn_err *err)
+{
+    const uint64_t bytes = qn_source_file_bytes(&m->source);
+    if (!opt || !opt->room) return QN_OK;
+    return qn_fit_check(bytes, opt->room, "weights", UINT32_MAX, err);
+}
+
+static qn_code load_bare(qn_model *m, const char *path, const qn_model_options *opt, qn_err *err)
 {
     qn_rope_spec rope[2] = {{0}};
     QN_TRY(qn_source_open(&m->source, path, err));
     QN_TRY(qn_family_find(&m->family, m->source.type, err));
     QN_TRY(read_desc(m, rope, err));
+    QN_TRY(check_room(m, opt, err));
     QN_TRY(qn_weights_load(&m->weights, &m->source, &m->family->map, &m->desc, err));
     QN_TRY(make_rope(m, rope, err));
     return name_taps(m, err);
@@ -137,7 +147,7 @@ static qn_code open_as(qn_model **out, const char *path, const qn_model_options 
     if (!m) return qn_fail(err, QN_E_NOMEM, "model handle");
     atomic_init(&m->refs, 1);
     m->activations = opt ? opt->activations : QN_ACTIVATIONS_F32;
-    qn_code rc = load_bare(m, path, err);
+    qn_code rc = load_bare(m, path, opt, err);
     if (rc == QN_OK && !bare) rc = load_rest(m, opt, err);
     if (rc != QN_OK) {
         qn_model_unref(m);

@@ -12,6 +12,7 @@
 #ifndef QN_MODEL_MODEL_H
 #define QN_MODEL_MODEL_H
 #include "base/log.h"
+#include "base/memory.h"
 #include "cache/cache.h"
 #include "graph/plan.h"
 #include "tensor/format.h"
@@ -58,8 +59,9 @@ typedef struct qn_model qn_model;
 
 typedef struct qn_model_options {
     qn_act_mode activations;
-    const char *image_dir; /* where packed images may be cached; NULL: mapped only */
-    qn_logger *log;        /* NULL: silence */
+    const char *image_dir;      /* where packed images may be cached; NULL: mapped only */
+    qn_logger *log;             /* NULL: silence */
+    const qn_memory_room *room; /* weights beyond it are refused unread; NULL: not asked */
 } qn_model_options;
 
 /* Opens a GGUF file, a safetensors file with its config beside it, or such a directory. Errors name
