@@ -34,7 +34,7 @@ qn_code qn_lib_fit_ask(qn_fit_ask *out, const quern_engine_options *o, qn_err *e
 }
 
 /* Positions that must fit where nobody asks for a context: enough to say something. */
-enum { LEAST_CONTEXT = 512 };
+enum { LEAST_CONTEXT = 128 };
 
 /* Weights, plans and one sequence must fit; what is left is told for the budget. The tokenizer is there
  * already, and weights are pages of a file, which count as available even when they are. */

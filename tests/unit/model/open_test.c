@@ -148,6 +148,66 @@ static void ending_ids_are_a_union(qt *t)
     qn_model_unref(m);
 }
 
+static void check_recipe(qt *t, const char *text, uint32_t set, float temperature, uint32_t top_k)
+{
+    const char *dir = tiny_hf(t, "recipe", tiny_config("\"model_type\": \"llama\","), "", true);
+    (void)qt_file("recipe/generation_config.json", text, strlen(text));
+    qn_model *m = opened(t, dir);
+    if (!m) return;
+    const qn_recipe *r = qn_model_recipe(m);
+    QT_OKF(t, r->set == set && r->temperature == temperature && r->top_k == top_k,
+           "%s: set %#x, temperature %g, top_k %u", text, r->set, (double)r->temperature, r->top_k);
+    qn_model_unref(m);
+}
+
+static void a_recipe_is_read_from_the_generation_config(qt *t)
+{
+    check_recipe(t, "{}", 0, 0, 0);
+    check_recipe(t, "{\"temperature\": 0.6, \"top_k\": 20, \"do_sample\": true}",
+                 QN_RECIPE_TEMPERATURE | QN_RECIPE_TOP_K, 0.6f, 20);
+    check_recipe(t, "{\"temperature\": 0.6, \"do_sample\": false}", QN_RECIPE_TEMPERATURE, 0, 0);
+    check_recipe(t, "{\"top_p\": 0.9, \"min_p\": 0, \"repetition_penalty\": 1.1, \"top_k\": null}",
+                 QN_RECIPE_TOP_P | QN_RECIPE_MIN_P | QN_RECIPE_REPETITION, 0, 0);
+}
+
+static void a_recipe_out_of_range_is_refused(qt *t)
+{
+    static const struct {
+        const char *text, *word;
+        qn_code code;
+    } bad[] = {{"{\"temperature\": -1}", "temperature is -1", QN_E_LIMIT},
+               {"{\"top_p\": 1.5}", "top_p is 1.5", QN_E_LIMIT},
+               {"{\"min_p\": \"x\"}", "min_p is no number", QN_E_FORMAT},
+               {"{\"top_k\": 2.5}", "top_k is 2.5", QN_E_FORMAT}};
+    for (size_t i = 0; i < QT_LEN(bad); i++) {
+        const char *dir = tiny_hf(t, "wrong", tiny_config("\"model_type\": \"llama\","), "", true);
+        (void)qt_file("wrong/generation_config.json", bad[i].text, strlen(bad[i].text));
+        refused(t, dir, bad[i].code, bad[i].word);
+    }
+    refused(t, tiny_gguf(t, &(tiny){.general = "general.sampling.temp", .value = -2}), QN_E_LIMIT,
+            "general.sampling.temp is -2");
+}
+
+static void a_recipe_is_read_from_a_gguf(qt *t)
+{
+    qn_model *m =
+        opened(t, tiny_gguf(t, &(tiny){.general = "general.sampling.temp", .value = 0.5}));
+    if (!m) return;
+    QT_OK(t, qn_model_recipe(m)->set == QN_RECIPE_TEMPERATURE);
+    QT_OK(t, qn_model_recipe(m)->temperature == 0.5f);
+    qn_model_unref(m);
+}
+
+static void weights_beyond_the_room_are_refused(qt *t)
+{
+    const qn_memory_room room = {1 << 20, 100, "cgroup"};
+    const qn_model_options opt = {.room = &room};
+    qn_model *m = NULL;
+    qn_err err = {0};
+    QT_EQ(t, qn_model_open(&m, tiny_gguf(t, &(tiny){0}), &opt, &err), QN_E_NOMEM);
+    QT_OKF(t, !m && strstr(err.msg, "0.0 MiB available (cgroup)"), "%s", err.msg);
+}
+
 static void a_chat_template_is_found_in_either_place(qt *t)
 {
     const char *config = "{\"chat_template\": [{\"name\": \"tool\", \"template\": \"no\"}, "
@@ -441,6 +501,8 @@ QT_MAIN(QT(a_gguf_gives_its_descriptor), QT(a_directory_gives_the_same_descripto
         QT(a_tied_checkpoint_may_keep_its_head_on_disk),
         QT(mistral_is_read_as_llama_with_its_window), QT(layer_types_make_two_groups),
         QT(gains_in_half_precision_are_widened), QT(ending_ids_are_a_union),
+        QT(a_recipe_is_read_from_the_generation_config), QT(a_recipe_out_of_range_is_refused),
+        QT(a_recipe_is_read_from_a_gguf), QT(weights_beyond_the_room_are_refused),
         QT(a_chat_template_is_found_in_either_place),
         QT(two_files_of_other_weights_have_other_numerics), QT(a_missing_tensor_is_named),
         QT(an_unexpected_tensor_is_named), QT(missing_and_unexpected_tensors_are_told_together),

@@ -87,6 +87,7 @@ static void put_keys(qn_gguf_writer *w, const tiny *how)
         known = known || (how->key && strcmp(how->key, keys[i].name) == 0);
     }
     if (how->key && !known) put_number(w, how, how->key, how->value, how->as_float);
+    if (how->general) (void)qn_gguf_put_f32(w, how->general, (float)how->value, NULL);
 }
 
 /* The byte-level letters of GPT-2's table that stand for themselves. */

@@ -18,6 +18,7 @@ enum { /* shape of every tiny model: 2 layers */
 typedef struct tiny { /* what is different from a sound model; zeros: nothing */
     const char *arch;
     const char *key; /* this key (without "llama.") gets `value`, as f32 or u32, or is left out */
+    const char *general; /* or a key of its whole name gets it, as f32 */
     double value;
     bool as_float, without;
     const char *no_tensor, *extra_tensor, *bad_tensor; /* left out; added; one column too wide */
