@@ -74,11 +74,11 @@ typedef struct qn_verb {
     qn_code (*run)(const void *opts, qn_args args, qn_io *io, qn_err *err);
 } qn_verb;
 
-enum { QN_OPTS_MAX = 512 };
+enum { QN_OPTS_MAX = 1024 };
 
 extern const qn_verb *const qn_verbs[]; /* NULL-terminated */
-extern const qn_verb qn_verb_generate, qn_verb_inspect, qn_verb_bench, qn_verb_version,
-    qn_verb_help;
+extern const qn_verb qn_verb_generate, qn_verb_inspect, qn_verb_bench, qn_verb_doctor,
+    qn_verb_completion, qn_verb_version, qn_verb_help;
 
 const qn_verb *qn_verb_find(const char *name); /* NULL: none */
 /* The whole command: argv[0] is the program. Errors: the verb's; INVAL for an unknown verb or option,
@@ -88,7 +88,19 @@ qn_code qn_cli_run(int argc, char **argv, qn_io *io, qn_err *err);
  * front of v. *help is set when --help or -h occurs. Errors: INVAL names option, found, expected. */
 qn_code qn_opts_parse(void *opts, qn_args *args, bool *help, const qn_verb *verb, int n, char **v,
                       qn_err *err);
+
+typedef struct qn_named { /* a row of text about a name */
+    const char *name, *text;
+} qn_named;
+/* What main() reads from the environment; ends with a NULL name. */
+extern const qn_named qn_environment[];
+
+/* " (0.7)": what the option is without being given, or "". */
+void qn_opt_default(char text[64], const qn_verb *verb, const qn_opt *o);
 void qn_help_verb(qn_io *io, const qn_verb *verb);
 void qn_help_all(qn_io *io);
+/* The same tables as a man page and as docs/cli.md. */
+void qn_help_man(qn_io *io);
+void qn_help_markdown(qn_io *io);
 
 #endif

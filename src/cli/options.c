@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - options as data: parsing, and the help text from the same table. */
+/* options.c - options as data: parsing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -147,53 +147,4 @@ qn_code qn_opts_parse(void *opts, qn_args *args, bool *help, const qn_verb *verb
         return qn_fail(err, QN_E_INVAL, "%s takes %s, got %d argument%s", verb->name,
                        verb->args[0] ? verb->args : "no arguments", kept, kept == 1 ? "" : "s");
     return QN_OK;
-}
-
-/* -- help -------------------------------------------------------------------------------------- */
-
-static void print_default(qn_io *io, const qn_verb *verb, const qn_opt *o)
-{
-    const char *at = verb->defaults ? (const char *)verb->defaults + o->at : NULL;
-    if (!at) return;
-    if (o->kind == QN_OPT_U32 && *(const uint32_t *)(const void *)at)
-        qn_io_print(io, " (%u)", *(const uint32_t *)(const void *)at);
-    if (o->kind == QN_OPT_F32) qn_io_print(io, " (%g)", (double)*(const float *)(const void *)at);
-    if (o->kind != QN_OPT_CHOICE) return;
-    qn_str rest = qn_str_z(o->arg), word = {0};
-    for (int i = *(const int *)(const void *)at; i >= 0; i--) (void)qn_str_split(&word, &rest, '|');
-    qn_io_print(io, " (%.*s)", QN_STR_ARG(word));
-}
-
-void qn_help_verb(qn_io *io, const qn_verb *verb)
-{
-    qn_io_print(io, "quern %s%s%s%s\n\n%s\n", verb->name, verb->options->name ? " [options]" : "",
-                verb->args[0] ? " " : "", verb->args, verb->summary);
-    if (verb->notes) qn_io_print(io, "%s\n", verb->notes);
-    if (verb->options->name) qn_io_print(io, "\n");
-    for (const qn_opt *o = verb->options; o->name; o++) {
-        char left[64];
-        if (!o->help) continue;
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        qn_io_print(io, "  %-24s %s", left, o->help);
-        print_default(io, verb, o);
-        qn_io_print(io, "\n");
-    }
-}
-
-void qn_help_all(qn_io *io)
-{
-    qn_io_print(io, "quern VERB [options]: run language models on this machine\n\n");
-    for (const qn_verb *const *v = qn_verbs; *v; v++)
-        qn_io_print(io, "  %-10s %s\n", (*v)->name, (*v)->summary);
-    qn_io_print(
-        io, "\n\"quern help VERB\" tells its options. Results go to stdout, all else to stderr.\n\n"
-            "Environment\n"
-            "  QUERN_ISA      auto, generic, avx2, avx512 or neon: the most that kernels may use\n"
-            "  QUERN_THREADS  lanes, where --threads is not given\n"
-            "  QUERN_HOME     where files are kept (~/.cache/quern)\n\n"
-            "Exit status: 0, or\n");
-    for (int status = 1; status < 256; status++)
-        for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++)
-            if (quern_code_exit((quern_code)code) == status)
-                qn_io_print(io, "  %-3d  %s\n", status, quern_code_text((quern_code)code));
 }

@@ -24,12 +24,30 @@ static qn_code copy_text(char **out, const char *text, qn_err *err)
     return QN_OK;
 }
 
+/* A level of other processors would silently mean the portable kernels. */
+static qn_code check_isa(const char *isa, qn_err *err)
+{
+    char names[96];
+    size_t n = 0;
+    if (!isa || !isa[0] || strcmp(isa, "auto") == 0) return QN_OK;
+    for (size_t i = 0; i < qn_kern_n_variants; i++) {
+        if (strcmp(isa, qn_kern_variants[i].name) == 0) return QN_OK;
+        if (i == 0) continue; /* the reference is for tests */
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i > 1 ? ", " : "",
+                              qn_kern_variants[i].name);
+        if (n >= sizeof names) break;
+    }
+    return qn_fail(err, QN_E_INVAL,
+                   "instruction set \"%s\" is not in this build, which has auto, %s", isa, names);
+}
+
 static qn_code fill(quern_runtime *rt, const quern_runtime_options *o, qn_err *err)
 {
     if (o->threads > QN_LANES_MAX)
         return qn_fail(err, QN_E_INVAL, "threads is %u, expected at most %d", o->threads,
                        QN_LANES_MAX);
     QN_TRY(qn_cpu_parse_isa(&rt->isa_mask, o->isa, err));
+    QN_TRY(check_isa(o->isa, err));
     QN_TRY(copy_text(&rt->image_dir, o->image_dir, err));
     rt->threads = o->threads ? o->threads : qn_cpu_cores();
     rt->memory_ceiling = o->memory_ceiling;

@@ -141,11 +141,12 @@ static qn_code hf_tokenizer(qn_tokenizer **out, const qn_source *s, qn_err *err)
     if (!beside(path, s, "tokenizer.json")) return QN_OK;
     QN_TRY(qn_map_open(&map, path, err));
     if (s->tokenizer) QN_TRY_OUT(qn_json_dump(&config, &n_config, s->tokenizer, err));
-    QN_TRY_OUT(qn_tokenizer_from_json(out, (const char *)map.data, map.len, config, n_config, err));
+    rc = qn_tokenizer_from_json(out, (const char *)map.data, map.len, config, n_config, err);
+    if (rc != QN_OK) (void)qn_wrap(err, rc, "%s", s->dir); /* the file is named already */
 out:
     qn_free(config);
     qn_map_close(&map);
-    return rc == QN_OK ? rc : qn_wrap(err, rc, "%s", path);
+    return rc;
 }
 
 qn_code qn_source_tokenizer(qn_tokenizer **out, const qn_source *s, qn_err *err)

@@ -318,7 +318,7 @@ static qn_code load(qn_tokenizer *t, file *f)
     qn_jscan_init(&s, f->text, f->err);
     QN_TRY_OUT(find_members(f, &s, false));
     QN_TRY_OUT(parse_rest(f));
-    QN_TRY_OUT(qn_json_only_keys(f->rest, "tokenizer.json",
+    QN_TRY_OUT(qn_json_only_keys(f->rest, "top level",
                                  "version truncation padding added_tokens normalizer pre_tokenizer "
                                  "post_processor decoder model",
                                  f->err));

@@ -15,6 +15,12 @@
 
 #define MODEL "tests/golden/llama/gguf-q4_1/model.gguf"
 
+#if defined(__x86_64__) /* a level that this build cannot have */
+#define FOREIGN_ISA "neon"
+#else
+#define FOREIGN_ISA "avx512"
+#endif
+
 typedef struct result {
     char out[1 << 16], err[1 << 12];
     int status;
@@ -103,6 +109,8 @@ static void environment_is_checked(qt *t)
     setenv("QUERN_ISA", "mmx", 1);
     snprintf(args, sizeof args, "generate --model %s a", MODEL);
     fails(t, args, QUERN_E_INVAL, "mmx");
+    setenv("QUERN_ISA", FOREIGN_ISA, 1);
+    fails(t, args, QUERN_E_INVAL, "\" is not in this build, which has auto, generic");
     unsetenv("QUERN_ISA");
 }
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.c - what `quern help` says, from the tables of verbs and options. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+const qn_named qn_environment[] = {
+    {"QUERN_ISA", "auto, generic, avx2, avx512 or neon: the most that kernels may use"},
+    {"QUERN_THREADS", "lanes, where --threads is not given"},
+    {"QUERN_HOME", "where files are kept (~/.cache/quern)"},
+    {NULL, NULL},
+};
+
+void qn_opt_default(char text[64], const qn_verb *verb, const qn_opt *o)
+{
+    const char *at = verb->defaults ? (const char *)verb->defaults + o->at : NULL;
+    text[0] = '\0';
+    if (!at || o->given) return; /* with `given`, what counts otherwise is told in its help */
+    if (o->kind == QN_OPT_U32 && *(const uint32_t *)(const void *)at)
+        snprintf(text, 64, " (%u)", *(const uint32_t *)(const void *)at);
+    if (o->kind == QN_OPT_F32)
+        snprintf(text, 64, " (%g)", (double)*(const float *)(const void *)at);
+    if (o->kind != QN_OPT_CHOICE) return;
+    qn_str rest = qn_str_z(o->arg), word = {0};
+    for (int i = *(const int *)(const void *)at; i >= 0; i--) (void)qn_str_split(&word, &rest, '|');
+    snprintf(text, 64, " (%.*s)", QN_STR_ARG(word));
+}
+
+void qn_help_verb(qn_io *io, const qn_verb *verb)
+{
+    qn_io_print(io, "quern %s%s%s%s\n\n%s\n", verb->name, verb->options->name ? " [options]" : "",
+                verb->args[0] ? " " : "", verb->args, verb->summary);
+    if (verb->notes) qn_io_print(io, "%s\n", verb->notes);
+    if (verb->options->name) qn_io_print(io, "\n");
+    for (const qn_opt *o = verb->options; o->name; o++) {
+        char left[64], standard[64];
+        if (!o->help) continue;
+        snprintf(left, sizeof left, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        qn_opt_default(standard, verb, o);
+        qn_io_print(io, "  %-24s %s%s\n", left, o->help, standard);
+    }
+}
+
+void qn_help_all(qn_io *io)
+{
+    qn_io_print(io, "quern VERB [options]: run language models on this machine\n\n");
+    for (const qn_verb *const *v = qn_verbs; *v; v++)
+        qn_io_print(io, "  %-10s %s\n", (*v)->name, (*v)->summary);
+    qn_io_print(io, "\n\"quern help VERB\" tells its options. Results go to stdout, all else to "
+                    "stderr.\n\nEnvironment\n");
+    for (const qn_named *e = qn_environment; e->name; e++)
+        qn_io_print(io, "  %-14s %s\n", e->name, e->text);
+    qn_io_print(io, "\nExit status: 0, or\n");
+    for (int status = 1; status < 256; status++)
+        for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++)
+            if (quern_code_exit((quern_code)code) == status)
+                qn_io_print(io, "  %-3d  %s\n", status, quern_code_text((quern_code)code));
+}
