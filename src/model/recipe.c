@@ -14,13 +14,13 @@ typedef struct entry {
 } entry;
 
 static const entry entries[] = {
-    {QN_RECIPE_TEMPERATURE, "general.sampling.temp", "temperature", 0, FLT_MAX,
+    {QN_RECIPE_TEMPERATURE, "general.sampling.temp", "temperature", 0, (double)FLT_MAX,
      offsetof(qn_recipe, temperature)},
     {QN_RECIPE_TOP_P, "general.sampling.top_p", "top_p", 0, 1, offsetof(qn_recipe, top_p)},
     {QN_RECIPE_TOP_K, "general.sampling.top_k", "top_k", 0, UINT32_MAX, offsetof(qn_recipe, top_k)},
     {QN_RECIPE_MIN_P, "general.sampling.min_p", "min_p", 0, 1, offsetof(qn_recipe, min_p)},
-    {QN_RECIPE_REPETITION, "general.sampling.penalty_repeat", "repetition_penalty", 0, FLT_MAX,
-     offsetof(qn_recipe, repetition_penalty)},
+    {QN_RECIPE_REPETITION, "general.sampling.penalty_repeat", "repetition_penalty", 0,
+     (double)FLT_MAX, offsetof(qn_recipe, repetition_penalty)},
 };
 
 static qn_code no_number(const char *where, const char *key, qn_err *err)
