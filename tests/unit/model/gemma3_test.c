@@ -188,6 +188,31 @@ static void hostile_configs_are_refused_by_key(qt *t)
                 rows[i].word);
 }
 
+static void a_weight_that_is_not_finite_is_found_by_name(qt *t)
+{
+    static float gain[16];
+    static uint16_t up[64 * 48]; /* bf16 */
+    char name[96] = "";
+    qn_model *m = opened(t, GOLDEN "st-bf16");
+    if (!m) return;
+    QT_OK(t, !qn_model_find_nan(name, sizeof name, m, UINT64_MAX));
+    qn_matrix *x = &m->weights.layers[2].up;
+    QT_OK(t, x->rows == 64 && x->cols == 48 && x->fmt == QN_FMT_BF16);
+    for (uint32_t r = 0; r < x->rows; r++)
+        memcpy(up + (size_t)r * 48, (const char *)x->data + r * x->ld_bytes, 48 * sizeof *up);
+    up[64 * 48 - 1] = 0x7F80; /* infinity, the last of all */
+    x->data = up;
+    x->ld_bytes = 48 * sizeof *up;
+    QT_OK(t, qn_model_find_nan(name, sizeof name, m, UINT64_MAX));
+    QT_STR(t, name, "model.layers.2.mlp.up_proj");
+    QT_OK(t, !qn_model_find_nan(name, sizeof name, m, 1000)); /* not as far as that */
+    gain[15] = NAN;
+    m->weights.layers[1].k_norm = gain;
+    QT_OK(t, qn_model_find_nan(name, sizeof name, m, 0));
+    QT_STR(t, name, "model.layers.1.self_attn.k_norm.weight");
+    qn_model_unref(m);
+}
+
 static void opening_survives_every_failed_allocation(qt *t)
 {
     static const char *const paths[] = {GOLDEN "st-f16-inside", GOLDEN "gguf-q4_0/model.gguf"};
@@ -213,4 +238,5 @@ QT_MAIN(QT(five_of_six_layers_of_a_gguf_slide), QT(a_gguf_without_a_window_has_f
         QT(the_largest_gguf_scales_by_width_over_heads),
         QT(gains_are_one_more_than_safetensors_say), QT(vision_is_left_out_and_counted),
         QT(ids_of_media_may_lie_behind_the_table), QT(hostile_configs_are_refused_by_key),
+        QT(a_weight_that_is_not_finite_is_found_by_name),
         QT(opening_survives_every_failed_allocation))
