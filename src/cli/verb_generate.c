@@ -10,17 +10,25 @@ enum { MAX_PROMPT_BYTES = 64 << 20, LOOK_MS = 50 };
 
 typedef struct generate_opts {
     qn_run_opts run;
-    float temp, top_p, min_p;
-    uint32_t top_k, max_tokens;
+    float temp, top_p, min_p, repetition, presence, frequency, xtc_probability, xtc_threshold;
+    uint32_t repetition_context, presence_context, frequency_context;
+    uint32_t top_k, max_tokens, min_tokens;
     uint64_t seed;
     bool has_seed, raw, ignore_eos, stats;
-    qn_texts stop;
+    qn_texts stop, biases;
     const char *prompt;
 } generate_opts;
 
-static const generate_opts defaults = {.top_p = 1.0f, .max_tokens = 256};
+static const generate_opts defaults = {.top_p = 1.0f,
+                                       .repetition = 1.0f,
+                                       .xtc_threshold = 0.1f,
+                                       .repetition_context = 20,
+                                       .presence_context = 20,
+                                       .frequency_context = 20,
+                                       .max_tokens = 256};
 
 #define AT(member) offsetof(generate_opts, member)
+#define CONTEXT_HELP "tokens that it looks back; 0: all"
 static const qn_opt options[] = {
     QN_RUN_OPTIONS(generate_opts),
     {"temp", QN_OPT_F32, AT(temp), "T", "temperature; 0 takes the likeliest token", 0, 100, 0},
@@ -28,9 +36,26 @@ static const qn_opt options[] = {
     {"top-p", QN_OPT_F32, AT(top_p), "P", "keep the likeliest tokens that sum to P", 0, 1, 0},
     {"top-k", QN_OPT_U32, AT(top_k), "K", "keep the K likeliest tokens (all)", 0, 1 << 24, 0},
     {"min-p", QN_OPT_F32, AT(min_p), "P", "drop tokens below P times the likeliest", 0, 1, 0},
+    {"repetition-penalty", QN_OPT_F32, AT(repetition), "P",
+     "divide logits of seen tokens by P, multiply those below 0", 0, 1000, 0},
+    {"repetition-context", QN_OPT_U32, AT(repetition_context), "N", CONTEXT_HELP, 0, 1 << 27, 0},
+    {"presence-penalty", QN_OPT_F32, AT(presence), "P", "take P off the logits of seen tokens",
+     -1000, 1000, 0},
+    {"presence-context", QN_OPT_U32, AT(presence_context), "N", CONTEXT_HELP, 0, 1 << 27, 0},
+    {"frequency-penalty", QN_OPT_F32, AT(frequency), "P",
+     "take P off for each time that a token was seen", -1000, 1000, 0},
+    {"frequency-context", QN_OPT_U32, AT(frequency_context), "N", CONTEXT_HELP, 0, 1 << 27, 0},
+    {"logit-bias", QN_OPT_TEXTS, AT(biases), "ID=VALUE",
+     "add VALUE to the logit of token ID; may be repeated", 0, 0, 0},
+    {"xtc-probability", QN_OPT_F32, AT(xtc_probability), "P",
+     "chance that all tokens above the threshold but the least likely go", 0, 1, 0},
+    {"xtc-threshold", QN_OPT_F32, AT(xtc_threshold), "P", "probability that XTC looks for", 0, 0.5,
+     0},
     {"seed", QN_OPT_U64, AT(seed), "N", "seed of the draws (a random one; --stats tells it)", 0,
      0x1p64, AT(has_seed)},
     {"max-tokens", QN_OPT_U32, AT(max_tokens), "N", "end after so many tokens", 1, 1 << 24, 0},
+    {"min-tokens", QN_OPT_U32, AT(min_tokens), "N", "do not end before so many tokens (0)", 0,
+     1 << 24, 0},
     {"stop", QN_OPT_TEXTS, AT(stop), "TEXT", "end before this text; may be repeated", 0, 0, 0},
     {"prompt", QN_OPT_TEXT, AT(prompt), "TEXT", "the prompt, where it is no argument", 0, 0, 0},
     {"raw", QN_OPT_FLAG, AT(raw), NULL, "no chat template: the prompt as it stands (the default)",
@@ -66,6 +91,47 @@ static qn_code find_prompt(qn_str *out, qn_buf *b, const generate_opts *o, qn_ar
         *out = qn_str_make(qn_buf_text(b), b->len);
     }
     return QN_OK;
+}
+
+/* "ID=VALUE" each; the list is [QN_MAX_TEXTS]. */
+static qn_code read_biases(quern_bias *out, const qn_texts *texts, qn_err *err)
+{
+    for (size_t i = 0; i < texts->n; i++) {
+        qn_str value = qn_str_z(texts->v[i]), id;
+        uint64_t token = 0;
+        double bias = 0;
+        if (!qn_str_split(&id, &value, '=') || !qn_str_parse_u64(&token, id) ||
+            token > UINT32_MAX || !qn_str_parse_f64(&bias, value) ||
+            !(bias >= -1e30 && bias <= 1e30))
+            return qn_fail(err, QN_E_INVAL, "--logit-bias is \"%s\", expected ID=VALUE",
+                           texts->v[i]);
+        out[i] = (quern_bias){(uint32_t)token, (float)bias};
+    }
+    return QN_OK;
+}
+
+static void describe(quern_request_options *ro, const generate_opts *o)
+{
+    ro->text_flags = QUERN_TOKENIZE_SPECIAL | QUERN_TOKENIZE_MARKERS;
+    ro->flags =
+        (o->has_seed ? QUERN_REQUEST_SEED : 0u) | (o->ignore_eos ? QUERN_REQUEST_IGNORE_EOS : 0u);
+    ro->max_tokens = o->max_tokens;
+    ro->min_tokens = o->min_tokens;
+    ro->temperature = o->temp;
+    ro->top_p = o->top_p;
+    ro->min_p = o->min_p;
+    ro->top_k = o->top_k;
+    ro->repetition_penalty = o->repetition;
+    ro->presence_penalty = o->presence;
+    ro->frequency_penalty = o->frequency;
+    ro->repetition_context = o->repetition_context;
+    ro->presence_context = o->presence_context;
+    ro->frequency_context = o->frequency_context;
+    ro->xtc_probability = o->xtc_probability;
+    ro->xtc_threshold = o->xtc_threshold;
+    ro->seed = o->seed;
+    ro->stop_texts = o->stop.v;
+    ro->n_stop_texts = o->stop.n;
 }
 
 typedef struct timing {
@@ -122,27 +188,21 @@ static qn_code generate(const void *opts, qn_args args, qn_io *io, qn_err *err)
     const generate_opts *o = opts;
     qn_running run = {0};
     quern_request *r = NULL;
+    quern_bias biases[QN_MAX_TEXTS];
     qn_str prompt = {0};
     timing t = {0};
     qn_buf b;
     qn_buf_init(&b, MAX_PROMPT_BYTES);
+    QN_TRY_OUT(read_biases(biases, &o->biases, err));
     QN_TRY_OUT(find_prompt(&prompt, &b, o, args, io, err));
     qn_interrupt_block();
     QN_TRY_OUT(qn_run_open(&run, &o->run, 1, io, err));
     quern_request_options ro = QUERN_REQUEST_OPTIONS_INIT;
     ro.text = prompt.p;
     ro.text_n = prompt.n;
-    ro.text_flags = QUERN_TOKENIZE_SPECIAL | QUERN_TOKENIZE_MARKERS;
-    ro.flags =
-        (o->has_seed ? QUERN_REQUEST_SEED : 0u) | (o->ignore_eos ? QUERN_REQUEST_IGNORE_EOS : 0u);
-    ro.max_tokens = o->max_tokens;
-    ro.temperature = o->temp;
-    ro.top_p = o->top_p;
-    ro.min_p = o->min_p;
-    ro.top_k = o->top_k;
-    ro.seed = o->seed;
-    ro.stop_texts = o->stop.v;
-    ro.n_stop_texts = o->stop.n;
+    describe(&ro, o);
+    ro.biases = biases;
+    ro.n_biases = o->biases.n;
     t.begin_ns = qn_clock_ns();
     QN_TRY_OUT(quern_request_open(&r, run.engine, &ro, err));
     QN_TRY_OUT(stream(r, &run, o, &t, io, err));

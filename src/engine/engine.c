@@ -169,7 +169,7 @@ static qn_code open_plans(qn_engine *e, qn_err *err)
 
 static qn_code alloc_lists(qn_engine *e, qn_err *err)
 {
-    e->edit_at = qn_calloc(e->vocab, sizeof *e->edit_at);
+    e->edit_at = qn_pages_alloc(e->vocab * sizeof *e->edit_at); /* touched as tokens are */
     e->registers = qn_calloc(e->opt.max_seqs, sizeof *e->registers);
     e->running = qn_calloc(e->opt.max_seqs, sizeof(qn_stream *));
     e->sched = qn_calloc(e->opt.max_seqs, sizeof(qn_stream *));
@@ -280,7 +280,7 @@ void qn_engine_close(qn_engine *e)
     qn_buf_fini(&e->out);
     qn_free(e->registers);
     qn_free(e->spared);
-    qn_free(e->edit_at);
+    qn_pages_free(e->edit_at, e->vocab * sizeof *e->edit_at);
     qn_free(e->running);
     qn_free(e->sched);
     qn_free(e->draws);

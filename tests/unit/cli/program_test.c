@@ -230,6 +230,32 @@ static void cancelled_is_130(qt *t)
     QT_STR(t, text, "");
 }
 
+/* Each of these changes what greedy decoding of this model would say. */
+static void penalties_and_biases_reach_the_draw(qt *t)
+{
+    static const char *const with[] = {"--presence-penalty 1000 --presence-context 0",
+                                       "--repetition-penalty 1000 --repetition-context 0",
+                                       "--frequency-penalty=-1000 --frequency-context 5",
+                                       "--logit-bias 70=1000 --logit-bias 3=-5.5"};
+    char args[512], plain[512];
+    const char *rest = "generate --model " MODEL " --temp 0 --max-tokens 30 --ignore-eos abc";
+    snprintf(plain, sizeof plain, "%.400s", quern(rest)->out);
+    for (size_t i = 0; i < QT_LEN(with); i++) {
+        snprintf(args, sizeof args, "%s %s", rest, with[i]);
+        const result *r = quern(args);
+        QT_OKF(t, r->status == 0 && strcmp(r->out, plain) != 0, "%s: %s", with[i], r->err);
+    }
+    snprintf(args, sizeof args, "%s --min-tokens 3 --xtc-probability 1 --xtc-threshold 0.05", rest);
+    QT_EQ(t, quern(args)->status, 0);
+    fails(t, "generate --model " MODEL " --logit-bias 5 abc", QUERN_E_INVAL, "expected ID=VALUE");
+    fails(t, "generate --model " MODEL " --logit-bias 5=x abc", QUERN_E_INVAL, "expected ID=VALUE");
+    fails(t, "generate --model " MODEL " --logit-bias 101=1 abc", QUERN_E_INVAL, "id 101");
+    fails(t, "generate --model " MODEL " --xtc-threshold 0.6 abc", QUERN_E_INVAL,
+          "--xtc-threshold");
+    fails(t, "generate --model " MODEL " --max-tokens 2 --min-tokens 3 abc", QUERN_E_INVAL,
+          "min_tokens is 3");
+}
+
 static void generate_gives_text_and_nothing_else(qt *t)
 {
     char first[4096];
@@ -377,7 +403,8 @@ static void packed_weights_live_under_the_home(qt *t)
 QT_MAIN(QT(version_is_one_line), QT(help_lists_all_verbs), QT(inval_is_64),
         QT(environment_is_checked), QT(format_is_65), QT(notfound_is_66), QT(unsupported_is_69),
         QT(nomem_is_71), QT(limit_is_73), QT(io_is_74), QT(a_closed_stream_is_74),
-        QT(cancelled_is_130), QT(generate_gives_text_and_nothing_else), QT(a_seed_repeats_the_text),
+        QT(cancelled_is_130), QT(penalties_and_biases_reach_the_draw),
+        QT(generate_gives_text_and_nothing_else), QT(a_seed_repeats_the_text),
         QT(a_stop_text_is_cut_off), QT(a_stop_text_may_begin_with_the_first_space),
         QT(inspect_gives_json), QT(bench_gives_one_json_line),
         QT(packed_weights_live_under_the_home))

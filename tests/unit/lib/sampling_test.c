@@ -121,7 +121,8 @@ static void a_prompt_is_echoed_and_scored(qt *t)
     QT_EQ(t, quern_tokenize(&n, w.model, "abcab", 5, 0, ids, 16, NULL), QUERN_OK);
     QT_OK(t, a.n == 0 && a.n_prompt == n && a.n_text == 0 && a.finish == QUERN_FINISH_LENGTH);
     for (uint32_t i = 0; i < n; i++)
-        QT_OK(t, a.prompt_id[i] == ids[i] && (i ? a.prompt_logprob[i] < 0 : !a.prompt_logprob[i]));
+        QT_OK(t,
+              a.prompt_id[i] == ids[i] && (i ? a.prompt_logprob[i] < 0 : a.prompt_logprob[i] == 0));
     close_world(&w);
 }
 
