@@ -6,7 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzz_seconds=${FUZZ_SECONDS:-600}
-extra=(clang-14 libclang-rt-14-dev llvm-14 clang-tidy-14 qemu-user g++)
+extra=(clang-14 libclang-rt-14-dev llvm-14 clang-tidy-14 qemu-user g++ chromium python3-venv)
+command -v npm >/dev/null || extra+=(npm) # another Node than Debian's brings its own
 missing=()
 for p in "${extra[@]}"; do
   [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null)" = "ii " ] || missing+=("$p")
@@ -41,5 +42,6 @@ for f in build/fuzz/bin/fuzz_*; do
     { tail -n 30 "build/fuzz/$name.log"; exit 1; }
   grep -E 'stat::number_of_executed_units' "build/fuzz/$name.log" | sed "s/^/$name /"
 done
+step "real clients: the page in a browser, SDKs"; tests/clients/run.sh
 step "faults"; python3 tools/faults.py
 step "all tests"; exec tools/test.sh
