@@ -139,7 +139,9 @@ out:
 static void size_edits(qn_engine *e)
 {
     const uint64_t one = (uint64_t)e->opt.context + QN_REQUEST_MAX_BIASES + QN_REQUEST_MAX_STOPS;
-    e->max_edits = (one < e->vocab ? (uint32_t)one : e->vocab) + EDITS_A_ROW * e->max_logits;
+    const uint32_t least = one < e->vocab ? (uint32_t)one : e->vocab;
+    e->max_edits = e->opt.edits > least ? e->opt.edits : least;
+    if (!e->opt.edits) e->max_edits += EDITS_A_ROW * e->max_logits;
 }
 
 static qn_code open_plans(qn_engine *e, qn_err *err)

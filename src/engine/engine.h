@@ -30,6 +30,7 @@ typedef struct qn_engine_options {
     size_t kv_budget; /* bytes; 0: max_seqs times the context, at most a quarter of memory */
     size_t kv_room;   /* what a budget that is chosen must not pass; 0: the system alone decides */
     uint32_t queue;   /* waiting requests before AGAIN; 0: 256 */
+    uint32_t edits;   /* of logits in one step, at least those of one row; 0: chosen. For tests */
     bool no_prefix_cache;
     bool no_fuse;
 } qn_engine_options;

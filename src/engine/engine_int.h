@@ -41,10 +41,11 @@ typedef struct qn_stream {
     uint32_t n_new; /* generated, a resumed part included */
     bool prompt_sent;
     /* Of the step being made: */
-    uint32_t n_rows;   /* 0: takes no part */
-    uint32_t n_scored; /* the first rows of it, whose logits tell of the next prompt token */
-    uint32_t n_draws;  /* for itself, then for siblings that start with it */
-    uint32_t n_edits;  /* at most, of its draw */
+    uint32_t n_rows;      /* 0: takes no part */
+    uint32_t n_scored;    /* the first rows of it, whose logits tell of the next prompt token */
+    uint32_t n_draws;     /* for itself, then for siblings that start with it */
+    uint32_t n_edits;     /* at most, of its draw */
+    uint32_t passed_over; /* times without room for its edits since it last drew */
     uint32_t first_logit;
     /* Only with stop strings: */
     qn_detok *detok;

@@ -61,6 +61,7 @@ static bool give_rows(qn_engine *e, qn_stream *s, uint32_t n)
     if (scored(s, n) >= room && scored(s, n) > 0) n = room > 1 ? room - 1 : 0;
     const uint32_t edits = draws_after(s, n) ? qn_adjust_most(e, s) : 0;
     const bool crowded = edits > e->max_edits - edits_so_far(e);
+    s->passed_over = crowded ? s->passed_over + 1 : 0;
     if (draws_after(s, n) && (scored(s, n) == room || crowded)) n--;
     if (n == 0) return true;
     if (!qn_make_room(e, s, n)) return false;
@@ -74,6 +75,22 @@ static bool give_rows(qn_engine *e, qn_stream *s, uint32_t n)
     return true;
 }
 
+/* Whose edits found no room before comes first, the longest waiting at the head: with windows that fill
+ * a step every stream has its turn. One that is passed over again counts more, and is not met here twice. */
+static void serve_passed_over(qn_engine *e)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < e->n_running; i++)
+        if (e->running[i]->passed_over > most) most = e->running[i]->passed_over;
+    for (uint32_t k = most; k > 0; k--)
+        for (uint32_t i = 0; i < e->n_running;) {
+            qn_stream *s = e->running[i];
+            if (s->passed_over != k || s->n_rows > 0 || pending(s) != 1 ||
+                rows_so_far(e) == e->opt.max_rows || give_rows(e, s, 1))
+                i++;
+        }
+}
+
 /* Younger streams may lose their place while an older one gets room, so indices move. */
 static void choose_rows(qn_engine *e)
 {
@@ -82,9 +99,12 @@ static void choose_rows(qn_engine *e)
         qn_stream *s = e->running[i];
         s->n_rows = s->n_scored = s->n_draws = s->n_edits = 0;
     }
+    serve_passed_over(e);
     for (uint32_t i = 0; i < e->n_running;) {
         qn_stream *s = e->running[i];
-        if (pending(s) != 1 || rows_so_far(e) == e->opt.max_rows || give_rows(e, s, 1)) i++;
+        if (s->n_rows > 0 || pending(s) != 1 || rows_so_far(e) == e->opt.max_rows ||
+            give_rows(e, s, 1))
+            i++;
     }
     for (uint32_t i = 0; i < e->n_running;) {
         qn_stream *s = e->running[i];

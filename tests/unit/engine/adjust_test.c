@@ -237,6 +237,66 @@ static void rows_with_other_windows_beside_them_do_not_differ(qt *t)
     close_rig(r);
 }
 
+enum { N = 6 };
+typedef struct
+    turns {         /* of each request: its last step and the longest wait between two of its own */
+    uint64_t first; /* id of the first request that counts */
+    uint32_t step, last[N], longest[N], widest;
+} turns;
+
+static void count_turns(void *ctx, const qn_step *step, const uint64_t *request,
+                        const float *logits, size_t ld)
+{
+    turns *w = ctx;
+    (void)logits, (void)ld;
+    w->step++;
+    if (step->n_logits > w->widest) w->widest = step->n_logits;
+    for (uint32_t r = 0; r < step->n_rows; r++) {
+        if (request[r] < w->first || request[r] >= w->first + N) continue;
+        const uint64_t i = request[r] - w->first;
+        if (w->last[i] && w->step - w->last[i] > w->longest[i])
+            w->longest[i] = w->step - w->last[i];
+        w->last[i] = w->step;
+    }
+}
+
+/* A step holds the edits of two such rows: the others wait for the next one, and nobody for long. */
+static void rows_without_room_for_their_edits_wait_in_turn(qt *t)
+{
+    qn_err err = {0};
+    qn_model *m = kit_model(t, "gguf-f16", (kit_change){0}, QN_ACTIVATIONS_F32);
+    qn_engine *e = NULL;
+    const qn_engine_options o = {.lanes = 1, .max_rows = 512, .max_seqs = N, .edits = 1};
+    uint32_t ids[PROMPT];
+    turns w = {.first = 2};
+    kit_call *alone = kit_call_new(), *c[N];
+    QT_OKF(t, qn_engine_open(&e, m, &o, &err) == QN_OK, "%s", err.msg);
+    qn_engine_set_probe(e, count_turns, &w);
+    kit_prompt(ids, PROMPT, VOCAB, 77);
+    qn_request_in in = kit_ask(ids, PROMPT, NEW);
+    in.flags |= QN_REQUEST_IGNORE_EOS;
+    penalise(&in, 1.2f, 0.1f, 0.1f, (const uint32_t[3]){0, 0, 0});
+    kit_run(t, alone, e, &in);
+    for (int i = 0; i < N; i++) {
+        c[i] = kit_call_new();
+        QT_EQ(t, kit_submit(c[i], e, &in, NULL), QN_OK);
+    }
+    for (int i = 0; i < N; i++) {
+        kit_wait(c[i]);
+        kit_same(t, alone, c[i], "in turn");
+    }
+    for (int i = 0; i < N; i++) {
+        QT_OKF(t, w.longest[i] > 0 && w.longest[i] <= N, "request %d waited %u steps", i,
+               w.longest[i]);
+        kit_call_free(c[i]);
+    }
+    QT_OKF(t, w.widest <= 2, "%u rows in a step", w.widest);
+    qn_engine_close(e);
+    kit_call_free(alone);
+    qn_model_unref(m);
+}
+
 QT_MAIN(QT(every_penalty_and_bias_follows_its_rule), QT(a_strong_penalty_forbids_repeats),
         QT(ends_cannot_come_before_min_tokens),
-        QT(rows_with_other_windows_beside_them_do_not_differ))
+        QT(rows_with_other_windows_beside_them_do_not_differ),
+        QT(rows_without_room_for_their_edits_wait_in_turn))
