@@ -60,6 +60,7 @@ typedef struct quern_engine_stats {
     uint64_t kv_bytes, plan_bytes;
     double busy_s; /* seconds spent in steps */
     uint32_t running, waiting;
+    uint64_t kv_used_bytes; /* of kv_bytes, which is the most: what runs and what prefixes hold */
 } quern_engine_stats;
 /* Errors: INVAL. */
 QUERN_API quern_code quern_engine_get_stats(quern_engine *e, quern_engine_stats *stats,

@@ -150,6 +150,7 @@ void qn_cache_get_stats(const qn_cache *c, qn_cache_stats *out)
     for (uint32_t g = 0; g < c->n_groups; g++) {
         const qn_cpool *p = &c->pool[g];
         out->pool_bytes += p->bytes;
+        out->used_bytes += (size_t)(p->n - p->n_free) * p->block_bytes;
         out->blocks += p->n;
         out->free += p->n_free;
         out->evictable += p->n_evictable;

@@ -107,7 +107,7 @@ uint32_t qn_seq_len(const qn_seq *s); /* committed positions */
 const uint32_t *qn_seq_table(const qn_seq *s, uint32_t group, uint32_t *n);
 
 typedef struct qn_cache_stats {
-    size_t pool_bytes;
+    size_t pool_bytes, used_bytes;            /* used: of blocks that somebody or the tree holds */
     uint32_t blocks, free, in_use, evictable; /* over all groups */
     uint64_t hits, hit_tokens, misses, evictions;
 } qn_cache_stats;

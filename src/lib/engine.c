@@ -130,6 +130,7 @@ quern_code quern_engine_get_stats(quern_engine *e, quern_engine_stats *stats, qu
         .cached_tokens = s.cached_tokens,
         .completion_tokens = s.completion_tokens,
         .kv_bytes = s.cache.pool_bytes,
+        .kv_used_bytes = s.cache.used_bytes,
         .plan_bytes = s.plan_bytes,
         .busy_s = s.busy_s,
         .running = s.running,
