@@ -80,7 +80,7 @@ static qn_code write_all(int fd, const uint8_t *p, size_t n, const char *path, q
 }
 
 /* Creates "<path>.<random>.tmp" for writing; its name is in `name`. */
-static qn_code create_temp(int *fd, qn_buf *name, const char *path, qn_err *err)
+static qn_code create_temp(int *fd, qn_buf *name, const char *path, mode_t mode, qn_err *err)
 {
     *fd = -1;
     for (int i = 0; i < NAME_TRIES && *fd < 0; i++) {
@@ -88,7 +88,7 @@ static qn_code create_temp(int *fd, qn_buf *name, const char *path, qn_err *err)
         qn_buf_truncate(name, 0);
         QN_TRY(qn_rng_fresh_seed(&tag, err));
         QN_TRY(qn_buf_printf(name, err, "%s.%016llx.tmp", path, (unsigned long long)tag));
-        *fd = open(qn_buf_text(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        *fd = open(qn_buf_text(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (*fd < 0 && errno != EEXIST) break;
     }
     return *fd >= 0 ? QN_OK : fail_path(err, "create ", qn_buf_text(name));
@@ -118,14 +118,14 @@ out:
     return rc;
 }
 
-qn_code qn_file_write(const char *path, const void *bytes, size_t n, qn_err *err)
+static qn_code write_file(const char *path, const void *bytes, size_t n, mode_t mode, qn_err *err)
 {
     qn_code rc = QN_OK;
     qn_buf name;
     int fd = -1;
     bool there = false; /* the temporary exists under its own name */
     qn_buf_init(&name, SIZE_MAX / 2);
-    QN_TRY_OUT(create_temp(&fd, &name, path, err));
+    QN_TRY_OUT(create_temp(&fd, &name, path, mode, err));
     there = true;
     QN_TRY_OUT(write_all(fd, bytes, n, path, err));
     const int closed = close(fd);
@@ -141,6 +141,16 @@ out:
     if (there) (void)unlink(qn_buf_text(&name));
     qn_buf_fini(&name);
     return rc;
+}
+
+qn_code qn_file_write(const char *path, const void *bytes, size_t n, qn_err *err)
+{
+    return write_file(path, bytes, n, 0666, err);
+}
+
+qn_code qn_file_write_private(const char *path, const void *bytes, size_t n, qn_err *err)
+{
+    return write_file(path, bytes, n, 0600, err);
 }
 
 bool qn_file_exists(const char *path)

@@ -16,6 +16,8 @@ qn_code qn_file_read(uint8_t **out, size_t *n, const char *path, size_t max_byte
  * was, but for one case: the directory could not be synced, then the new file is in place and may not
  * survive a power cut. Errors: NOTFOUND (no such directory), IO, NOMEM; each names the file. */
 qn_code qn_file_write(const char *path, const void *bytes, size_t n, qn_err *err);
+/* The same with mode 0600: what only its owner should read. */
+qn_code qn_file_write_private(const char *path, const void *bytes, size_t n, qn_err *err);
 /* Something has this name, and be it a link that leads nowhere: then opening it tells what is wrong. */
 bool qn_file_exists(const char *path);
 

@@ -24,11 +24,17 @@ typedef struct qn_io { /* where a verb reads and writes, and what the environmen
     const char *isa;  /* QUERN_ISA or NULL */
     const char *home; /* QUERN_HOME, or where caches of this user lie */
     uint32_t threads; /* QUERN_THREADS, 0: not said */
+    bool out_is_terminal, err_is_terminal;
 } qn_io;
 
 /* printf to out. A failure (a full disk) is told by qn_io_flush. */
 void qn_io_print(qn_io *io, const char *fmt, ...) QN_PRINTF(2, 3);
 void qn_io_write(qn_io *io, const char *bytes, size_t n);
+/* Text that a model or a file wrote, whole UTF-8 characters: as it is, but on a terminal control
+ * characters are shown (\x1b), not obeyed; line ends and tabs are. */
+void qn_io_text(qn_io *io, const char *bytes, size_t n);
+/* The same to any stream. */
+void qn_text_shown(FILE *f, const char *bytes, size_t n);
 /* Errors: IO when anything written so far did not arrive. */
 qn_code qn_io_flush(qn_io *io, qn_err *err);
 /* One line of compact JSON; takes `value`, which may be NULL (no memory). */
@@ -97,6 +103,8 @@ extern const qn_named qn_environment[];
 
 /* " (0.7)": what the option is without being given, or "". */
 void qn_opt_default(char text[64], const qn_verb *verb, const qn_opt *o);
+/* Sets one option as if it had been given as --name=value. Errors: INVAL as qn_opts_parse. */
+qn_code qn_opts_set(void *opts, const qn_verb *verb, qn_str name, const char *value, qn_err *err);
 void qn_help_verb(qn_io *io, const qn_verb *verb);
 void qn_help_all(qn_io *io);
 /* The same tables as a man page and as docs/cli.md. */

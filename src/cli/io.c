@@ -19,6 +19,43 @@ void qn_io_write(qn_io *io, const char *bytes, size_t n)
     if (n) fwrite(bytes, 1, n, io->out);
 }
 
+/* Control characters of C0 and C1, DEL, and those that reorder or hide what follows (bidirectional
+ * controls): a terminal would act on them. */
+static bool is_control(uint32_t c)
+{
+    return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) ||
+           (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == QN_UTF8_BAD;
+}
+
+void qn_text_shown(FILE *f, const char *bytes, size_t n)
+{
+    size_t begin = 0, at = 0;
+    while (at < n) {
+        uint32_t c = 0;
+        const size_t len = qn_utf8_step(bytes + at, n - at, &c);
+        if (is_control(c)) {
+            if (at > begin) fwrite(bytes + begin, 1, at - begin, f);
+            if (c == QN_UTF8_BAD)
+                fprintf(f, "\xEF\xBF\xBD");
+            else if (c < 0x100)
+                fprintf(f, "\\x%02x", c);
+            else
+                fprintf(f, "\\u%04x", c);
+            begin = at + len;
+        }
+        at += len;
+    }
+    if (at > begin) fwrite(bytes + begin, 1, at - begin, f);
+}
+
+void qn_io_text(qn_io *io, const char *bytes, size_t n)
+{
+    if (io->out_is_terminal)
+        qn_text_shown(io->out, bytes, n);
+    else
+        qn_io_write(io, bytes, n);
+}
+
 qn_code qn_io_flush(qn_io *io, qn_err *err)
 {
     errno = 0;

@@ -49,6 +49,8 @@ int main(int argc, char **argv)
     qn_err err = {0};
     qn_io io = {.in = stdin, .out = stdout, .err = stderr};
     qn_code rc = fill_closed_streams(&err);
+    io.out_is_terminal = isatty(STDOUT_FILENO) == 1;
+    io.err_is_terminal = isatty(STDERR_FILENO) == 1;
     if (rc == QN_OK) rc = read_environment(&io, home, sizeof home, &err);
     if (rc == QN_OK) rc = qn_cli_run(argc, argv, &io, &err);
     if (rc != QN_OK) fprintf(stderr, "quern: %s\n", err.msg[0] ? err.msg : quern_code_text(rc));

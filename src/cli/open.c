@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/clock.h"
 
@@ -92,4 +93,13 @@ bool qn_interrupt_pending(void)
 {
     sigset_t set;
     return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
+}
+
+bool qn_interrupt_take(void)
+{
+    const struct timespec now = {0, 0};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    return sigtimedwait(&set, NULL, &now) == SIGINT;
 }

@@ -46,5 +46,7 @@ void qn_run_close(qn_running *r);
  * A handler would need a variable of the process. */
 void qn_interrupt_block(void);
 bool qn_interrupt_pending(void);
+/* True once for each SIGINT that came (several that come together count as one); it is then gone. */
+bool qn_interrupt_take(void);
 
 #endif

@@ -102,6 +102,13 @@ static qn_code store(void *opts, const qn_opt *o, const char *value, qn_err *err
     return QN_OK;
 }
 
+qn_code qn_opts_set(void *opts, const qn_verb *verb, qn_str name, const char *value, qn_err *err)
+{
+    const qn_opt *o = find(verb, name);
+    if (!o) return unknown(verb, name, err);
+    return store(opts, o, value, err);
+}
+
 /* v[*i] is "--name" or "--name=value"; takes the value behind it where one is needed. */
 static qn_code take(void *opts, const qn_verb *verb, int n, char **v, int *i, qn_err *err)
 {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -196,6 +197,7 @@ static void put_store(report *r, const char *home)
 {
     char path[1100];
     struct statvfs fs;
+    struct stat st;
     qn_json *store = qn_json_new_object();
     put_text(r, store, "path", home);
     bool writable = false;
@@ -203,7 +205,7 @@ static void put_store(report *r, const char *home)
     if (n > 1 && (size_t)n < sizeof path) {
         put(r, store, "exists", qn_json_new_bool(access(path, F_OK) == 0));
         existing_part(path);
-        writable = access(path, W_OK | X_OK) == 0;
+        writable = stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(path, W_OK | X_OK) == 0;
         if (statvfs(path, &fs) == 0) {
             const double room = (double)fs.f_bavail * (double)fs.f_frsize;
             put(r, store, "free_bytes", qn_json_new_int((int64_t)room));

@@ -169,7 +169,7 @@ static qn_code stream(quern_request *r, const qn_running *run, const generate_op
         if (e->kind == QUERN_EVENT_ERROR) return qn_fail(err, e->code, "%s", e->msg);
         if (!t->first_ns) t->first_ns = e->time_ns;
         if (e->kind == QUERN_EVENT_TOKEN) t->last_ns = e->time_ns;
-        qn_io_write(io, e->text, e->text_n);
+        qn_io_text(io, e->text, e->text_n);
         if (e->kind == QUERN_EVENT_DONE) {
             qn_io_print(io, "\n");
             QN_TRY(qn_io_flush(io, err));

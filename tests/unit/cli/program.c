@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c - see program.h. */
+#include "program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "qt.h"
+
+static void read_file(char *to, size_t cap, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    const size_t n = f ? fread(to, 1, cap - 1, f) : 0;
+    to[n] = '\0';
+    if (f) fclose(f);
+}
+
+const program_result *program_shell(const char *command)
+{
+    static program_result r;
+    char line[2000], out[600], err[600], script[600];
+    snprintf(out, sizeof out, "%s/shell.out", qt_tmp());
+    snprintf(err, sizeof err, "%s/shell.err", qt_tmp());
+    snprintf(script, sizeof script, "%s/shell.sh", qt_tmp());
+    FILE *f = fopen(script, "wb");
+    if (f) fprintf(f, "%s\n", command);
+    if (f) fclose(f);
+    setenv("QUERN", QUERN_PROGRAM, 1);
+    snprintf(line, sizeof line, "bash '%s' >'%s' 2>'%s'", script, out, err);
+    const int status = system(line);
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    read_file(r.out, sizeof r.out, out);
+    read_file(r.err, sizeof r.err, err);
+    return &r;
+}
+
+const program_result *program_run(const char *args)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "exec \"$QUERN\" %s", args);
+    return program_shell(command);
+}
