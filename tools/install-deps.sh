@@ -11,6 +11,7 @@ packages=(
   libcurl4-openssl-dev libedit-dev                            # downloads; the line editor of chat
   libwebsockets-dev                                           # HTTP of the server
   esbuild                                                     # web/: TypeScript to one script
+  curl                                                        # tests: the transcripts of docs/api.md
   python3-jinja2                                              # tests: the templates' oracle
   libcmocka-dev                                               # tests/qt.c
   clang-format-14 git                                         # the format check

@@ -98,6 +98,8 @@ function take(answer: Answer, chunk: Json, onText: (piece: string) => void): voi
   const choice = Array.isArray(choices) ? choices[0] : undefined;
   const content = text(member(member(choice, "delta"), "content"));
   if (content) onText(content);
+  const seed = member(choice, "seed");
+  if (typeof seed === "number") answer.seed = String(seed);
   const finish = text(member(choice, "finish_reason"));
   if (finish) answer.finish = finish;
 }

@@ -208,8 +208,8 @@ class Page {
     this.speaker.flush();
     this.stopper = null;
     this.busy(false);
-    const kept_name = loadChat(chat.id)?.title; // it may have been renamed meanwhile
-    if (kept_name) chat.title = kept_name;
+    const renamed = loadChat(chat.id)?.title; // it may have been renamed meanwhile
+    if (renamed) chat.title = renamed;
     if (loadChat(chat.id)) this.tell(saveChat(chat)); // not a chat that was deleted meanwhile
     this.side.show(this.chat.id);
     if (this.chat === chat) {
@@ -234,6 +234,7 @@ function facts(a: Answer, wait_ms: number, stream_ms: number): string {
     parts.push(`${n} tokens`, `prompt ${a.usage.prompt}${a.usage.cached > 0 ? ` (${a.usage.cached} cached)` : ""}`);
   }
   if (wait_ms > 0) parts.push(`first after ${(wait_ms / 1000).toFixed(2)} s`);
+  if (a.seed !== undefined) parts.push(`seed ${a.seed}`);
   if (a.finish === "length") parts.push("cut at its maximum length");
   return [...parts, ...a.warnings].join(" · ");
 }
