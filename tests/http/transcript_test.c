@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transcript_test.c - the comparison by which docs/api.md is held to the truth finds differences. */
+#include <stdio.h>
+
 #include "qt.h"
 #include "transcript.h"
 
@@ -54,4 +56,24 @@ static void differences_are_found(qt *t)
     QT_OK(t, !same("data: [DONE]", ""));
 }
 
-QT_MAIN(QT(commands_and_outputs_are_found), QT(equal_outputs_match), QT(differences_are_found))
+/* What a page shows matches itself: its JSON parses, its blocks are closed. */
+static void the_page_of_the_interface_is_well_formed(qt *t)
+{
+    static char page[1 << 18];
+    transcript all;
+    size_t n = 0;
+    FILE *f = fopen("docs/api.md", "rb");
+    const size_t bytes = f ? fread(page, 1, sizeof page, f) : 0;
+    if (f) fclose(f);
+    transcript_init(&all, qn_str_make(page, bytes));
+    for (; transcript_next(&all); n++) {
+        char why[512] = "";
+        QT_OKF(t, transcript_matches(all.want, all.want, why, sizeof why), "docs/api.md:%zu: %s",
+               all.line, why);
+        QT_OK(t, qn_str_has_prefix(all.command, QN_STR("curl -s")) && all.want.n > 0);
+    }
+    QT_OK(t, n >= 14);
+}
+
+QT_MAIN(QT(commands_and_outputs_are_found), QT(equal_outputs_match), QT(differences_are_found),
+        QT(the_page_of_the_interface_is_well_formed))
