@@ -128,6 +128,8 @@ typedef struct qn_api_prompt { /* messages, ready for the template */
     qn_str variables;         /* JSON object text of chat_template_kwargs without enable_thinking */
     qn_api_tristate thinking; /* chat_template_kwargs.enable_thinking */
     qn_api_effort effort;     /* reasoning_effort */
+    const char *const *names; /* the keys of `variables` */
+    size_t n_names;
     bool add_generation_prompt; /* default true */
     bool continue_final;        /* the last message, an assistant's, is continued */
 } qn_api_prompt;
@@ -182,15 +184,14 @@ void qn_api_resolve(qn_request_sampling *out, const qn_request_sampling *request
  * off, any other on), else the server's flag. UNSAID and LEAVE: not passed to the template. */
 qn_api_tristate qn_api_thinking(const qn_api_prompt *p, qn_api_tristate server);
 
-typedef struct qn_api_template_reads { /* quern_template_mentions of these names */
-    bool enable_thinking, reasoning_effort;
-} qn_api_template_reads;
+/* Whether the template reads a variable of this name (quern_template_mentions). */
+typedef bool qn_api_mentions(const void *ctx, const char *name);
 
 /* The JSON object for quern_template_options.variables: chat_template_kwargs, enable_thinking when it is
  * in effect, reasoning_effort in the templates' words (low, medium, xhigh) when the template reads it.
- * Adds to *w what the client asked for and this template does not read. Errors: NOMEM. */
+ * Adds to *w whatever the client asked for that this template does not read. Errors: NOMEM. */
 qn_code qn_api_variables(qn_str *out, const qn_api_prompt *p, qn_api_tristate server,
-                         qn_api_template_reads reads, qn_api_warnings *w, qn_arena *arena,
-                         qn_api_error *error);
+                         qn_api_mentions *mentions, const void *ctx, qn_api_warnings *w,
+                         qn_arena *arena, qn_api_error *error);
 
 #endif
