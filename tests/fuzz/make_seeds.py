@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_seeds.py - the hand-made part of the corpora of gguf, safetensors and json.
+"""make_seeds.py - the hand-made part of the corpora of gguf, safetensors, json and api_chat.
 
     python3 tests/fuzz/make_seeds.py tests/fuzz/corpus
 
@@ -173,12 +173,56 @@ def json_seeds():
     yield "cut", b'{"a":[1,2'
 
 
+def api_seeds():
+    user = [{"role": "user", "content": "a"}]
+    yield "chat", {"messages": [{"role": "developer", "content": "d", "name": "n"}] + user, "model": "m", "n": 2,
+                   "seed": 1, "user": "u", "stream": True, "stream_options": {"include_usage": True}, "unknown": None}
+    yield "chat-sampling", {"messages": user, "temperature": 0.5, "top_p": 0.9, "top_k": 40, "min_p": 0.1,
+                            "xtc_probability": 0.5, "xtc_threshold": 0.1, "repetition_penalty": 1.1,
+                            "presence_penalty": -1, "frequency_penalty": 1e-3, "repetition_context_size": 0,
+                            "presence_context_size": 1, "frequency_context_size": 2, "logit_bias": {"1": -100, "20": 1.5},
+                            "max_completion_tokens": 5, "max_tokens": 6, "min_tokens": 1, "logprobs": True,
+                            "top_logprobs": 3, "stop": ["a", "", "b"], "stop_token_ids": [1, 2], "ignore_eos": True,
+                            "cache_prompt": False}
+    yield "chat-template", {"messages": [{"role": "assistant", "content": "a", "reasoning": "r"}],
+                            "chat_template_kwargs": {"enable_thinking": None, "x": [1, {"y": -0.5}], "z": "\u2028"},
+                            "reasoning_effort": "high", "continue_final_message": True}
+    yield "chat-parts", {"messages": [{"role": "user", "content": [{"type": "text", "text": "a\x01\u00e9"},
+                                                                 {"type": "input_text", "text": "b"}]},
+                                      {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}]}
+    yield "chat-image", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}]}
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": [0.1, null, true, {}]}'}}
+    yield "chat-calls", {"messages": [{"role": "assistant", "content": None, "tool_calls": [call, {"function": {"name": "g", "arguments": {"b": 1}}}]},
+                                      {"role": "tool", "tool_call_id": "c", "content": "r"}],
+                         "tools": [{}], "tool_choice": "none"}
+    yield "chat-bad-call", {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]}
+    yield "chat-refused", {"messages": user, "response_format": {"type": "json_object"}}
+    yield "chat-passed", {"messages": user, "response_format": {"type": "text"}, "store": False, "service_tier": "auto",
+                          "modalities": ["text"], "hlg": {"enabled": False}, "length_penalty": 1.0}
+    yield "text", {"prompt": "a", "logprobs": 5, "echo": True, "best_of": 1, "suffix": ""}
+    yield "texts", {"prompt": ["a", "b"], "n": 3, "stop": "x"}
+    yield "tokens", {"prompt": [1, 2, 3]}
+    yield "token-lists", {"prompt": [[1], [2, 3]], "top_k": 99999999999}
+    yield "tokenize", {"content": "a<|im_end|>", "add_special": True, "parse_special": False, "with_pieces": True}
+    yield "tokenize-chat", {"messages": user, "add_generation_prompt": False, "reasoning_effort": "none"}
+    yield "detokenize", {"tokens": [0, 4294967295], "model": "m"}
+    yield "wrong-types", {"messages": "a", "prompt": {"a": 1}, "content": 1, "tokens": [1.5]}
+    yield "wrong-range", {"messages": user, "prompt": "a", "temperature": -1}
+    yield "many-unknown", {**{f"f{i}": i for i in range(40)}, "content": "a"}
+    yield "deep", b'{"x":' + b"[" * 70
+    yield "no-object", b"[1]"
+    yield "cut", b'{"messages":[{"role":"us'
+    yield "twice", b'{"prompt":"a","prompt":"b"}'
+    yield "not-utf8", b'{"prompt":"\xff"}'
+
+
 def main():
     root = Path(sys.argv[1])
-    for name, seeds in (("gguf", gguf_seeds), ("safetensors", st_seeds), ("json", json_seeds)):
+    for name, seeds in (("gguf", gguf_seeds), ("safetensors", st_seeds), ("json", json_seeds),
+                        ("api_chat", api_seeds)):
         root.joinpath(name).mkdir(parents=True, exist_ok=True)
         for seed, data in seeds():
-            root.joinpath(name, seed).write_bytes(data)
+            root.joinpath(name, seed).write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
 
 
 main()
