@@ -30,7 +30,7 @@ typedef struct qn_api_field {
     const char *name;
     uint32_t endpoints; /* QN_API_CHAT | ... */
     qn_api_type type;
-    double lo, hi; /* of numbers; -INFINITY and INFINITY: no bound */
+    double lo, hi; /* of numbers; -HUGE_VAL and HUGE_VAL: no bound */
     qn_api_treatment treatment;
     const char *pass; /* LISTED, REFUSED: JSON texts, a space between two, that ask for what happens
                          anyway and pass without a word */

@@ -96,7 +96,7 @@ static void numbers_read_back_as_the_same(qt *t)
         qn_out o = qn_out_begin(&out, NULL);
         qn_out_f32(&o, f);
         qn_json *v = parsed(t, qn_buf_text(&out), out.len);
-        QT_OKF(t, (float)qn_json_num(v, NAN) == f, "%a: %s", (double)f, qn_buf_text(&out));
+        QT_OKF(t, (float)qn_json_num(v, (double)NAN) == f, "%a: %s", (double)f, qn_buf_text(&out));
         qn_json_free(v);
     }
     for (size_t i = 0; i < QT_LEN(doubles); i++) {
@@ -104,8 +104,8 @@ static void numbers_read_back_as_the_same(qt *t)
         qn_out o = qn_out_begin(&out, NULL);
         qn_out_f64(&o, doubles[i]);
         qn_json *v = parsed(t, qn_buf_text(&out), out.len);
-        QT_OKF(t, qn_json_type_of(v) == QN_JSON_REAL && qn_json_num(v, NAN) == doubles[i], "%s",
-               qn_buf_text(&out));
+        QT_OKF(t, qn_json_type_of(v) == QN_JSON_REAL && qn_json_num(v, (double)NAN) == doubles[i],
+               "%s", qn_buf_text(&out));
         qn_json_free(v);
     }
     qn_buf_truncate(&out, 0);
