@@ -30,6 +30,15 @@ static void want_buf(qn_buf *out)
     qn_buf_truncate(out, 0);
 }
 
+/* One event of a stream: JSON behind "data: ", on one line, an empty line behind it. */
+static void want_frame(qn_buf *out)
+{
+    want(out->len > 8 && memcmp(out->data, "data: ", 6) == 0);
+    want(memchr(out->data, '\n', out->len) == out->data + out->len - 2);
+    want_json(qn_str_make((const char *)out->data + 6, out->len - 8), QN_JSON_OBJECT, SIZE_MAX);
+    qn_buf_truncate(out, 0);
+}
+
 static bool reads_some(const void *ctx, const char *name)
 {
     return ctx && strcmp(name, "reasoning_effort") == 0;
@@ -84,11 +93,40 @@ static void check_answers(qn_api_endpoint endpoint, const qn_api_params *p, qn_s
     want(qn_openai_write_completion(out, &reply, &choice, 1, &usage, NULL) == QN_OK);
     want_buf(out);
     if (qn_openai_stream_init(&s, &reply, p->include_usage, arena, NULL) != QN_OK) return;
+    want(qn_openai_stream_role(&s, out, 0, NULL) == QN_OK);
+    want_frame(out);
     want(qn_openai_stream_text(&s, out, 0, raw, &l, NULL) == QN_OK);
-    want(out->len > 8 && memcmp(out->data, "data: ", 6) == 0);
-    want(memchr(out->data, '\n', out->len) == out->data + out->len - 2);
-    want_json(qn_str_make((const char *)out->data + 6, out->len - 8), QN_JSON_OBJECT, SIZE_MAX);
-    qn_buf_truncate(out, 0);
+    want_frame(out);
+    want(qn_openai_stream_finish(&s, out, 0, QUERN_FINISH_LENGTH, raw.n, NULL) == QN_OK);
+    want_frame(out);
+    want(qn_openai_stream_usage(&s, out, &usage, NULL) == QN_OK);
+    if (p->include_usage)
+        want_frame(out);
+    else
+        want(out->len == 0);
+}
+
+/* Names and messages that hold anything. */
+static void check_info(qn_str raw, qn_buf *out)
+{
+    const qn_openai_model model = {.id = raw, .owned_by = raw, .set = QN_SET_ALL, .top_k = 1};
+    const qn_openai_piece piece = {raw};
+    const uint32_t id = 1;
+    qn_api_error error;
+    qn_err err = {.code = (qn_code)(raw.n % QN_CODE_COUNT)};
+    memcpy(err.msg, raw.p, raw.n < sizeof err.msg - 1 ? raw.n : sizeof err.msg - 1);
+    want(qn_openai_write_models(out, &model, 1, NULL) == QN_OK);
+    want_buf(out);
+    want(qn_openai_write_tokens(out, &id, 1, &piece, NULL, NULL) == QN_OK);
+    want_buf(out);
+    want(qn_openai_write_content(out, raw, NULL, NULL) == QN_OK);
+    want_buf(out);
+    want(qn_api_fail_lib(&error, &err) != QN_OK);
+    want(qn_openai_stream_error(out, &error, NULL) == QN_OK);
+    want_frame(out);
+    want(qn_api_fail_context(&error, raw.n, 1) == QN_E_LIMIT);
+    want(qn_openai_write_error(out, &error, NULL) == QN_OK);
+    want_buf(out);
 }
 
 static void try_chat(qn_str body, qn_arena *arena, qn_buf *out)
@@ -153,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         tries[i](qn_str_make((const char *)data, n), &arena, &out);
         qn_arena_fini(&arena);
     }
+    if (n) check_info(qn_str_make((const char *)data, n), &out);
     qn_buf_fini(&out);
     want(qn_alloc_live() == live);
     return 0;

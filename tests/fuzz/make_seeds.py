@@ -209,6 +209,28 @@ def api_seeds():
     yield "wrong-types", {"messages": "a", "prompt": {"a": 1}, "content": 1, "tokens": [1.5]}
     yield "wrong-range", {"messages": user, "prompt": "a", "temperature": -1}
     yield "many-unknown", {**{f"f{i}": i for i in range(40)}, "content": "a"}
+    for name, fields in (("bias-key", {"logit_bias": {"01": 1}}), ("bias-value", {"logit_bias": {"1": "x"}}),
+                         ("bias-array", {"logit_bias": [1]}), ("bias-huge", {"logit_bias": {"1": 1e200}}),
+                         ("stop-nul", {"stop": "a\0b"}), ("stop-type", {"stop": [1]}), ("stops", {"stop": ["a"] * 1025}),
+                         ("stop-id", {"stop_token_ids": [-1]}), ("min-over-max", {"max_tokens": 1, "min_tokens": 2}),
+                         ("best-of", {"best_of": 3}), ("no-logprobs", {"logprobs": False, "top_logprobs": 1}),
+                         ("usage-type", {"stream": True, "stream_options": {"include_usage": 1}}),
+                         ("stream-options", {"stream": True, "stream_options": {"x": 1, "y": True}}),
+                         ("no-stream", {"stream_options": {}}), ("n-too-many", {"n": 128, "prompt": ["a"] * 9}),
+                         ("effort", {"reasoning_effort": "x"}), ("thinking", {"chat_template_kwargs": {"enable_thinking": 1}})):
+        yield name, {"messages": user, "prompt": "a", **fields}
+    for i, message in enumerate((1, {}, {"role": "x"}, {"role": "user"}, {"role": "user", "content": 1},
+                                 {"role": "user", "content": [1]}, {"role": "user", "content": [{"type": "text"}]},
+                                 {"role": "user", "content": [{"type": "input_audio"}]},
+                                 {"role": "user", "content": "a", "tool_calls": [{}]}, {"role": "assistant", "tool_calls": 1},
+                                 {"role": "assistant", "tool_calls": [{}]},
+                                 {"role": "assistant", "tool_calls": [{"type": "x", "function": {"name": "f"}}]},
+                                 {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 1}}]},
+                                 {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[" * 70}}]},
+                                 {"role": "assistant", "reasoning": 1}, {"role": "assistant", "audio": 1},
+                                 {"role": "tool", "content": "a", "name": 1})):
+        yield f"message-{i}", {"messages": [message]}
+    yield "continue-user", {"messages": user, "continue_final_message": True}
     yield "deep", b'{"x":' + b"[" * 70
     yield "no-object", b"[1]"
     yield "cut", b'{"messages":[{"role":"us'
