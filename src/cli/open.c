@@ -34,8 +34,8 @@ static qn_code image_dir(char *path, size_t cap, const char *home, qn_err *err)
     }
 }
 
-static qn_code open_all(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, qn_io *io,
-                        qn_err *err)
+static qn_code open_all(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, uint32_t queue,
+                        qn_io *io, qn_err *err)
 {
     static const quern_kv kv[] = {QUERN_KV_F16, QUERN_KV_F32, QUERN_KV_BF16};
     static const quern_activations activations[] = {QUERN_ACTIVATIONS_F32, QUERN_ACTIVATIONS_I8};
@@ -56,6 +56,7 @@ static qn_code open_all(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, 
     eo.kv = kv[o->kv];
     eo.max_rows = o->chunk;
     eo.max_seqs = max_seqs;
+    eo.queue = queue;
     eo.context = o->context;
     const uint64_t begin = qn_clock_ns();
     QN_TRY(quern_runtime_open(&r->rt, &ro, err));
@@ -65,12 +66,18 @@ static qn_code open_all(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, 
     return QN_OK;
 }
 
-qn_code qn_run_open(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, qn_io *io, qn_err *err)
+qn_code qn_run_open_queue(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, uint32_t queue,
+                          qn_io *io, qn_err *err)
 {
     memset(r, 0, sizeof *r);
-    const qn_code rc = open_all(r, o, max_seqs, io, err);
+    const qn_code rc = open_all(r, o, max_seqs, queue, io, err);
     if (rc != QN_OK) qn_run_close(r);
     return rc;
+}
+
+qn_code qn_run_open(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, qn_io *io, qn_err *err)
+{
+    return qn_run_open_queue(r, o, max_seqs, 0, io, err);
 }
 
 void qn_run_close(qn_running *r)

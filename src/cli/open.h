@@ -40,6 +40,9 @@ typedef struct qn_running {
 /* max_seqs: requests stepped together. *r is empty after a failure. Errors: INVAL (no --model), those
  * of the library. */
 qn_code qn_run_open(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, qn_io *io, qn_err *err);
+/* The same with room for so many waiting requests; 0: the engine's default. */
+qn_code qn_run_open_queue(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, uint32_t queue,
+                          qn_io *io, qn_err *err);
 void qn_run_close(qn_running *r);
 
 /* SIGINT is asked for, not delivered: block it before threads start (they inherit that), then look.

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verb_serve.c - `quern serve`: a model behind the OpenAI-compatible interface, and the chat page. */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli/open.h"
+#include "server/server.h"
+
+typedef struct serve_opts {
+    qn_run_opts run;
+    const char *host, *api_key, *name;
+    uint32_t port, parallel, queue, drain, max_body_mib, max_tokens, top_k;
+    float temp, top_p, min_p;
+    bool has_temp, has_top_p, has_top_k, has_min_p, no_web;
+} serve_opts;
+
+static const serve_opts defaults = {.host = "127.0.0.1",
+                                    .port = 8080,
+                                    .parallel = 8,
+                                    .queue = 256,
+                                    .drain = 30,
+                                    .max_body_mib = 32};
+
+#define AT(member) offsetof(serve_opts, member)
+static const qn_opt options[] = {
+    QN_RUN_OPTIONS(serve_opts),
+    {"host", QN_OPT_TEXT, AT(host), "ADDRESS", "IPv4 address to listen on; 0.0.0.0: all", 0, 0, 0},
+    {"port", QN_OPT_U32, AT(port), "N", "port to listen on; 0: a free one", 0, 65535, 0},
+    {"api-key", QN_OPT_TEXT, AT(api_key), "KEY", "ask for this key; /health and the page stay open",
+     0, 0, 0},
+    {"name", QN_OPT_TEXT, AT(name), "ID", "the model's id for clients (from its file)", 0, 0, 0},
+    {"parallel", QN_OPT_U32, AT(parallel), "N", "requests stepped together", 1, 1024, 0},
+    {"batch", QN_OPT_U32, AT(parallel), "N", NULL, 1, 1024, 0},
+    {"queue", QN_OPT_U32, AT(queue), "N", "waiting requests before status 429", 1, 1 << 16, 0},
+    {"max-body-mib", QN_OPT_U32, AT(max_body_mib), "N", "largest body of a request", 1, 1024, 0},
+    {"drain", QN_OPT_U32, AT(drain), "SECONDS", "time that running requests get at the end", 0,
+     3600, 0},
+    {"max-tokens", QN_OPT_U32, AT(max_tokens), "N",
+     "what a request that names none gets (to the context's end)", 1, 1 << 24, 0},
+    {"temp", QN_OPT_F32, AT(temp), "T", "temperature of requests that name none (the model's)", 0,
+     100, AT(has_temp)},
+    {"temperature", QN_OPT_F32, AT(temp), "T", NULL, 0, 100, AT(has_temp)},
+    {"top-p", QN_OPT_F32, AT(top_p), "P", "the same for top_p", 0, 1, AT(has_top_p)},
+    {"top-k", QN_OPT_U32, AT(top_k), "K", "the same for top_k", 0, 1 << 24, AT(has_top_k)},
+    {"min-p", QN_OPT_F32, AT(min_p), "P", "the same for min_p", 0, 1, AT(has_min_p)},
+    {"no-web", QN_OPT_FLAG, AT(no_web), NULL, "do not serve the chat page", 0, 0, 0},
+    QN_OPT_END,
+};
+
+/* The file's name without folder and ending; of a folder, its own. */
+static void name_of(char *id, size_t cap, const char *path)
+{
+    qn_str rest = qn_str_z(path), piece, last = {0};
+    while (qn_str_split(&piece, &rest, '/'))
+        if (piece.n) last = piece;
+    const qn_str endings[] = {QN_STR(".gguf"), QN_STR(".safetensors")};
+    for (size_t i = 0; i < QN_LEN(endings); i++)
+        if (qn_str_has_suffix(last, endings[i])) last.n -= endings[i].n;
+    snprintf(id, cap, "%.*s", QN_STR_ARG(last));
+}
+
+static void set_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGUSR1); /* ours: the watcher's own end */
+}
+
+/* A thread that waits for signals, so that none interrupts anything. */
+static void *watch(void *server)
+{
+    sigset_t set;
+    int got = 0;
+    set_signals(&set);
+    while (sigwait(&set, &got) == 0 && got != SIGUSR1) qn_server_stop(server);
+    return NULL;
+}
+
+static qn_code greet(const qn_server *s, const serve_opts *o, const char *id, qn_io *io,
+                     qn_err *err)
+{
+    const unsigned port = qn_server_port(s);
+    const char *host = strcmp(o->host, "0.0.0.0") == 0 ? "127.0.0.1" : o->host;
+    qn_io_print(io, "quern: ready, serving %s\n", id);
+    if (!o->no_web) qn_io_print(io, "  chat page   http://%s:%u/ \n", host, port);
+    qn_io_print(io, "  API base    http://%s:%u/v1\n", host, port);
+    qn_io_print(io,
+                "  try         curl -s http://%s:%u/v1/completions -H 'Content-Type: "
+                "application/json'%s -d '{\"prompt\": \"The capital of France is\", "
+                "\"max_tokens\": 8}'\n",
+                host, port, o->api_key ? " -H 'Authorization: Bearer KEY'" : "");
+    return qn_io_flush(io, err);
+}
+
+static qn_code answer(qn_server *s, const qn_server_model *m, qn_err *err)
+{
+    pthread_t watcher;
+    if (pthread_create(&watcher, NULL, watch, s) != 0)
+        return qn_fail(err, QN_E_NOMEM, "no thread that waits for signals");
+    const qn_code rc = qn_server_serve(s, m, err);
+    pthread_kill(watcher, SIGUSR1);
+    pthread_join(watcher, NULL);
+    return rc;
+}
+
+static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
+{
+    qn_code rc = QN_OK;
+    const serve_opts *o = opts;
+    qn_running run = {0};
+    qn_server *s = NULL;
+    char id[256];
+    sigset_t set;
+    (void)args;
+    qn_server_options so = {0};
+    qn_server_model m = {0};
+    so.host = o->host;
+    so.port = (uint16_t)o->port;
+    so.api_key = o->api_key;
+    so.drain_s = o->drain;
+    so.max_body = (size_t)o->max_body_mib << 20;
+    so.no_web = o->no_web;
+    m.flags.set = (o->has_temp ? QN_SET_TEMPERATURE : 0u) | (o->has_top_p ? QN_SET_TOP_P : 0u) |
+                  (o->has_top_k ? QN_SET_TOP_K : 0u) | (o->has_min_p ? QN_SET_MIN_P : 0u);
+    m.flags.temperature = o->temp;
+    m.flags.top_p = o->top_p;
+    m.flags.top_k = o->top_k;
+    m.flags.min_p = o->min_p;
+    m.max_tokens = o->max_tokens;
+    m.context = o->run.context;
+    if (o->api_key && !o->api_key[0]) return qn_fail(err, QN_E_INVAL, "--api-key is empty");
+    set_signals(&set);
+    QN_TRY_OUT(qn_server_open(&s, &so, err));
+    QN_TRY_OUT(qn_run_open_queue(&run, &o->run, o->parallel, o->queue, io, err));
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    name_of(id, sizeof id, o->name ? o->name : o->run.model);
+    m.model = run.model;
+    m.engine = run.engine;
+    m.id = o->name ? o->name : id;
+    QN_TRY_OUT(greet(s, o, m.id, io, err));
+    QN_TRY_OUT(answer(s, &m, err));
+out:
+    qn_server_close(s);
+    qn_run_close(&run);
+    return rc;
+}
+
+const qn_verb qn_verb_serve = {
+    "serve",
+    "",
+    "serve a model over HTTP: OpenAI's interface and a chat page",
+    "\n  quern serve --model model.gguf\n"
+    "  quern serve --model model.gguf --port 0 --api-key secret --parallel 16\n\n"
+    "Listens on 127.0.0.1:8080 and prints the address of the page and the base address for\n"
+    "clients (docs/api.md). Requests from pages of other origins are refused. SIGINT or SIGTERM\n"
+    "ends it once running requests are answered; a second one ends it at once.",
+    options,
+    &defaults,
+    sizeof(serve_opts),
+    0,
+    0,
+    serve};

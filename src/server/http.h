@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http.h - the little of HTTP/1.1 that the server needs, so that the library behind it (http.c) can be
+ * exchanged: whole requests come in, answers go out whole or piece by piece.
+ *
+ *     headers ─► (answered at once | body) ─► request ─► answer ─► closed
+ *
+ * Owner:  the caller owns qn_http; a call belongs to it and ends with `closed`.
+ * Thread: the one that runs qn_http_run, for everything but qn_http_wake.
+ */
+#ifndef QN_SERVER_HTTP_H
+#define QN_SERVER_HTTP_H
+#include "base/str.h"
+
+typedef struct qn_http qn_http;
+typedef struct qn_http_call qn_http_call;
+
+typedef struct qn_http_request { /* lives as long as its call */
+    qn_str method, path;         /* path decoded, without the query */
+    bool has_length, has_body, chunked;
+    uint64_t length; /* of the body as announced */
+    qn_str body;     /* whole, in `request` */
+    qn_str host, origin, fetch_site, fetch_mode, authorization, api_key, if_none_match,
+        content_type;
+} qn_http_request;
+
+typedef struct qn_http_handler {
+    void *ctx;
+    /* The headers are there. May answer (the connection then closes when a body was announced). */
+    void (*headers)(void *ctx, qn_http_call *call, const qn_http_request *request);
+    /* The body too, unless `headers` answered. */
+    void (*request)(void *ctx, qn_http_call *call, const qn_http_request *request);
+    /* Last word about a call, answered or left by its client. */
+    void (*closed)(void *ctx, qn_http_call *call);
+    void (*woken)(void *ctx); /* after qn_http_wake, once for several */
+    void (*tick)(void *ctx);  /* each second */
+} qn_http_handler;
+
+typedef struct qn_http_options {
+    const char *host;         /* an IPv4 address or a name of an interface */
+    uint16_t port;            /* 0: a free one */
+    uint32_t max_connections; /* further ones are closed at once */
+    size_t max_body, max_header;
+    uint32_t timeout_s; /* for headers and body to arrive */
+} qn_http_options;
+
+/* Listens already; nothing is accepted before qn_http_run. Errors: IO (the port is in use), NOMEM. */
+qn_code qn_http_open(qn_http **out, const qn_http_options *o, qn_err *err);
+/* Ends every call (`closed`). NULL is fine. */
+void qn_http_close(qn_http *h);
+uint16_t qn_http_port(const qn_http *h);
+void qn_http_set_handler(qn_http *h, const qn_http_handler *handler);
+/* One wait for something to happen, and its handling. false: the loop is broken. */
+bool qn_http_run(qn_http *h);
+/* Any thread: `woken` is called soon. */
+void qn_http_wake(qn_http *h);
+
+void qn_http_set_user(qn_http_call *c, void *user);
+void *qn_http_user(const qn_http_call *c);
+/* extra: whole header lines with CR LF each, or "". head_only answers (304, HEAD) send no body. Without
+ * memory the connection is closed instead. */
+void qn_http_reply(qn_http_call *c, int status, const char *mime, const char *extra, qn_str body);
+/* An answer of unknown length: begin, pieces as they come, end. A piece that cannot be kept (no memory, a
+ * client that does not read) closes the connection. */
+void qn_http_begin(qn_http_call *c, int status, const char *mime, const char *extra);
+void qn_http_send(qn_http_call *c, qn_str piece);
+void qn_http_end(qn_http_call *c);
+
+#endif

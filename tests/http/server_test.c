@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_test.c - the server as its clients see it: routes, answers whole and streamed, who may ask,
+ * ceilings, clients that leave, the end. */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "served.h"
+
+enum { ANSWER = 1 << 18, STREAMS = 200, LEAVERS = 100 };
+
+#define COMPLETION "/v1/completions"
+#define ASK "{\"prompt\": [1, 5, 9], \"max_tokens\": 6, \"temperature\": 0, \"ignore_eos\": true"
+#define LONG_STREAM                                                                              \
+    "{\"prompt\": [1, 5, 9], \"max_tokens\": 100000, \"temperature\": 0, \"ignore_eos\": true, " \
+    "\"stream\": true}"
+
+static char answer[ANSWER];
+
+static int get(const served *s, const char *path, const char *head)
+{
+    return served_ask(s, "GET", path, head, NULL, answer, sizeof answer);
+}
+
+static int post(const served *s, const char *path, const char *head, const char *body)
+{
+    return served_ask(s, "POST", path, head, body, answer, sizeof answer);
+}
+
+static const char *body(void)
+{
+    const char *at = strstr(answer, "\r\n\r\n");
+    return at ? at + 4 : "";
+}
+
+static void routes_answer(qt *t)
+{
+    served s;
+    if (!served_start(&s, t, NULL)) return;
+    QT_EQ(t, get(&s, "/health", ""), 200);
+    QT_STR(t, body(), "{\"status\": \"ok\"}");
+    QT_EQ(t, get(&s, "/v1/models", ""), 200);
+    QT_OK(t, strstr(body(), "\"tiny\""));
+    QT_EQ(t, get(&s, "/v1/models/tiny", ""), 200);
+    QT_EQ(t, get(&s, "/v1/models/other", ""), 404);
+    QT_EQ(t, get(&s, "/v1", ""), 200);
+    QT_OK(t, strstr(body(), "POST /v1/completions"));
+    QT_EQ(t, get(&s, "/metrics", ""), 200);
+    QT_OK(t, strstr(body(), "quern_requests_running 0\n"));
+    QT_EQ(t, get(&s, "/nowhere", ""), 404);
+    QT_OK(t, strstr(body(), "\"not_found\""));
+    QT_EQ(t, get(&s, COMPLETION, ""), 405);
+    QT_EQ(t, post(&s, "/health", "", "{}"), 405);
+    QT_EQ(t, post(&s, "/detokenize", "", "{\"tokens\": [5, 6]}"), 200);
+    QT_EQ(t, post(&s, "/tokenize", "", "{\"content\": \"abc\"}"), 200);
+    QT_OK(t, strstr(body(), "\"count\""));
+    served_stop(&s, t);
+}
+
+static void a_completion_is_whole_or_streamed(qt *t)
+{
+    static char whole[ANSWER];
+    served s;
+    if (!served_start(&s, t, NULL)) return;
+    QT_EQ(t, post(&s, COMPLETION, "", ASK "}"), 200);
+    QT_OKF(t,
+           strstr(body(), "\"completion_tokens\":6") || strstr(body(), "\"completion_tokens\": 6"),
+           "%s", answer);
+    QT_EQ(t, post(&s, COMPLETION, "", ASK ", \"n\": 2, \"logprobs\": 2, \"echo\": true}"), 200);
+    memcpy(whole, answer, sizeof whole);
+    QT_EQ(t, post(&s, COMPLETION, "", ASK ", \"n\": 2, \"logprobs\": 2, \"echo\": true}"), 200);
+    QT_OK(t, strstr(whole, "top_logprobs"));
+    QT_EQ(t,
+          post(&s, COMPLETION, "",
+               ASK ", \"stream\": true, "
+                   "\"stream_options\": {\"include_usage\": true}}"),
+          200);
+    QT_OK(t, strstr(answer, "text/event-stream"));
+    QT_OK(t, strstr(body(), "data: {"));
+    QT_OK(t, strstr(body(), "\"finish_reason\":\"length\"") ||
+                 strstr(body(), "\"finish_reason\": \"length\""));
+    QT_OK(t, strstr(body(), "\"usage\""));
+    QT_OK(t, strstr(body(), "data: [DONE]\n\n"));
+    served_stop(&s, t);
+}
+
+static void what_is_wrong_is_named(qt *t)
+{
+    served s;
+    static char deep[3000];
+    if (!served_start(&s, t, NULL)) return;
+    memset(deep, '[', sizeof deep - 1);
+    QT_EQ(t, post(&s, COMPLETION, "", deep), 400);
+    QT_EQ(t, post(&s, COMPLETION, "", "{\"prompt\": "), 400);
+    QT_OK(t, strstr(body(), "invalid_json"));
+    QT_EQ(t, post(&s, COMPLETION, "", "{\"prompt\": [1], \"temperature\": -1}"), 400);
+    QT_OK(t, strstr(body(), "\"temperature\""));
+    QT_EQ(t, post(&s, COMPLETION, "", "{\"prompt\": [99999999]}"), 400);
+    QT_EQ(t, post(&s, COMPLETION, "", "{}"), 400);
+    QT_EQ(t, post(&s, COMPLETION, "", ""), 400);
+    QT_EQ(t, post(&s, "/tokenize", "", "[]"), 400);
+    QT_EQ(t, post(&s, "/v1/chat/completions", "", "{\"messages\": 3}"), 400);
+    QT_EQ(t, get(&s, "/health", ""), 200);
+    served_stop(&s, t);
+}
+
+static void pages_of_others_are_refused(qt *t)
+{
+    served s;
+    char own[128];
+    if (!served_start(&s, t, NULL)) return;
+    QT_EQ(t, get(&s, "/health", "Host: evil.example\r\n"), 403);
+    QT_OK(t, strstr(body(), "invalid_host"));
+    QT_EQ(t, get(&s, "/health", "Host: localhost:1\r\n"), 200);
+    QT_EQ(t, get(&s, "/health", "Host: [::1]:80\r\n"), 200);
+    QT_EQ(t, get(&s, "/health", "Origin: http://evil.example\r\n"), 403);
+    QT_OK(t, strstr(body(), "cross_origin"));
+    snprintf(own, sizeof own, "Host: localhost:%u\r\nOrigin: http://localhost:%u\r\n", s.port,
+             s.port);
+    QT_EQ(t, get(&s, "/health", own), 200);
+    QT_EQ(t, get(&s, "/health", "Sec-Fetch-Site: cross-site\r\n"), 403);
+    QT_OK(t, strstr(body(), "cross_site"));
+    QT_EQ(t, get(&s, "/health", "Sec-Fetch-Site: same-origin\r\n"), 200);
+    served_stop(&s, t);
+}
+
+static void with_key(qn_server_options *o)
+{
+    o->api_key = "secret";
+    o->max_body = 1000;
+}
+
+static void key_and_ceilings_hold(qt *t)
+{
+    served s;
+    static char big[20000];
+    if (!served_start(&s, t, with_key)) return;
+    QT_EQ(t, get(&s, "/health", ""), 200);
+    QT_EQ(t, get(&s, "/v1/models", ""), 401);
+    QT_EQ(t, get(&s, "/v1/models", "Authorization: Bearer secre\r\n"), 401);
+    QT_EQ(t, get(&s, "/v1/models", "Authorization: Bearer secretsecret\r\n"), 401);
+    QT_EQ(t, get(&s, "/v1/models", "Authorization: Bearer secret\r\n"), 200);
+    QT_EQ(t, get(&s, "/v1/models", "X-Api-Key: secret\r\n"), 200);
+    memset(big, ' ', sizeof big - 1);
+    QT_EQ(t, post(&s, COMPLETION, "X-Api-Key: secret\r\n", big), 413);
+    QT_OK(t, strstr(body(), "request_too_large"));
+    QT_EQ(t, get(&s, "/health", ""), 200);
+    served_stop(&s, t);
+}
+
+/* Bytes that are no request, or one with headers without end, get an error or a closed connection. */
+static void malformed_requests_do_no_harm(qt *t)
+{
+    static const char *const bad[] = {"\r\n\r\n\r\n",
+                                      "GET\r\n\r\n",
+                                      "\x16\x03\x01\x02\x00\x01",
+                                      "GET / HTTP/9.9\r\n\r\n",
+                                      "POST /tokenize HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+                                      "POST /tokenize HTTP/1.1\r\nHost: "
+                                      "localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"};
+    served s;
+    static char headers[40000];
+    if (!served_start(&s, t, NULL)) return;
+    for (size_t i = 0; i <= QT_LEN(bad); i++) {
+        const int fd = served_connect(&s);
+        if (!QT_OK(t, fd >= 0)) break;
+        if (i == QT_LEN(bad)) {
+            size_t n = (size_t)snprintf(headers, sizeof headers, "GET / HTTP/1.1\r\nX: ");
+            memset(headers + n, 'a', sizeof headers - n);
+            served_send(fd, headers, sizeof headers);
+        } else {
+            served_send(fd, bad[i], strlen(bad[i]));
+        }
+        shutdown(fd, SHUT_WR);
+        served_read(fd, answer, sizeof answer);
+        QT_OKF(t, !strstr(answer, " 200 ") || i == 3, "%zu: %s", i, answer);
+        close(fd);
+    }
+    QT_EQ(t, get(&s, "/health", ""), 200);
+    served_stop(&s, t);
+}
+
+static void one_connection_serves_request_after_request(qt *t)
+{
+    static const char two[] = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /v1 "
+                              "HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const char third[] = "POST /detokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+                                "15\r\n\r\n{\"tokens\": [5]}";
+    static const char fourth[] = "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    served s;
+    if (!served_start(&s, t, NULL)) return;
+    const int fd = served_connect(&s);
+    QT_OK(t, fd >= 0 && served_send(fd, two, sizeof two - 1)); /* ahead of the first answer */
+    served_read_until(fd, answer, sizeof answer, "endpoints");
+    const char *ok = strstr(answer, "\"ok\""), *index = strstr(answer, "endpoints");
+    QT_OKF(t, ok && index && ok < index, "%s", answer);
+    served_send(fd, third, sizeof third - 1);
+    served_read_until(fd, answer, sizeof answer, "\"content\"");
+    QT_OKF(t, strstr(answer, "\"content\""), "%s", answer);
+    served_send(fd, fourth, sizeof fourth - 1);
+    served_read_until(fd, answer, sizeof answer, "not_found");
+    QT_OKF(t, strstr(answer, "not_found"), "%s", answer);
+    close(fd);
+    served_stop(&s, t);
+}
+
+/* A stream that would go on for long; the client reads its beginning. */
+static int begin_stream(const served *s)
+{
+    char text[1024];
+    const int fd = served_connect(s);
+    const int n = snprintf(text, sizeof text,
+                           "POST " COMPLETION " HTTP/1.1\r\nHost: localhost\r\n"
+                           "Content-Length: %zu\r\n\r\n%s",
+                           strlen(LONG_STREAM), LONG_STREAM);
+    if (fd >= 0) served_send(fd, text, (size_t)n);
+    return fd;
+}
+
+static size_t open_files(void)
+{
+    size_t n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return n;
+}
+
+static void leaving_ends_the_work(qt *t)
+{
+    served s;
+    if (!served_start(&s, t, NULL)) return;
+    size_t files = 0, bytes = 0;
+    for (int i = 0; i < LEAVERS + 20; i++) {
+        const int fd = begin_stream(&s);
+        if (!QT_OK(t, fd >= 0)) break;
+        if (qt_rand() % 3 == 0) served_read_until(fd, answer, 600, "data: ");
+        if (qt_rand() % 3 == 0) usleep((unsigned)(qt_rand() % 3000));
+        close(fd);
+        if (i != 19) continue;
+        QT_OK(t, served_idle(&s));
+        files = open_files();
+        bytes = qn_alloc_live_bytes();
+    }
+    QT_OK(t, served_idle(&s));
+    usleep(50000);
+    QT_OKF(t, open_files() <= files + 1, "%zu files, then %zu", files, open_files());
+    const size_t now = qn_alloc_live_bytes();
+    QT_OKF(t, now <= bytes + 4096, "%zu bytes, then %zu", bytes, now);
+    served_stop(&s, t);
+}
+
+typedef struct one {
+    const served *s;
+    bool ok;
+} one;
+
+static void *stream_one(void *ctx)
+{
+    one *o = ctx;
+    char *mine = malloc(1 << 16);
+    o->ok =
+        mine &&
+        served_ask(o->s, "POST", COMPLETION, "", ASK ", \"stream\": true}", mine, 1 << 16) == 200 &&
+        strstr(mine, "data: [DONE]\n\n");
+    free(mine);
+    return NULL;
+}
+
+static void two_hundred_streams_at_once(qt *t)
+{
+    served s;
+    static pthread_t threads[STREAMS];
+    static one all[STREAMS];
+    size_t good = 0;
+    if (!served_start(&s, t, NULL)) return;
+    for (int i = 0; i < STREAMS; i++) {
+        all[i] = (one){&s, false};
+        QT_OK(t, pthread_create(&threads[i], NULL, stream_one, &all[i]) == 0);
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        pthread_join(threads[i], NULL);
+        good += all[i].ok;
+    }
+    QT_EQ(t, good, STREAMS);
+    QT_OK(t, served_idle(&s));
+    served_stop(&s, t);
+}
+
+static void stopping_lets_running_ones_end(qt *t)
+{
+    served s;
+    one o = {&s, false};
+    pthread_t thread;
+    if (!served_start(&s, t, NULL)) return;
+    QT_OK(t, pthread_create(&thread, NULL, stream_one, &o) == 0);
+    while (served_metric(&s, "quern_calls_open") < 1 &&
+           served_metric(&s, "quern_completion_tokens_total") < 6)
+        usleep(500);
+    qn_server_stop(s.server);
+    pthread_join(thread, NULL);
+    QT_OK(t, o.ok);
+    served_join(&s, t);
+}
+
+static void stopping_twice_ends_at_once(qt *t)
+{
+    served s;
+    if (!served_start(&s, t, NULL)) return;
+    const int fd = begin_stream(&s);
+    served_read_until(fd, answer, sizeof answer, "data: ");
+    qn_server_stop(s.server);
+    qn_server_stop(s.server);
+    served_read_until(fd, answer, sizeof answer, "server_closing");
+    QT_OK(t, strstr(answer, "server_closing") && !strstr(answer, "[DONE]"));
+    close(fd);
+    served_join(&s, t);
+}
+
+static void a_port_in_use_is_told(qt *t)
+{
+    served s;
+    qn_err err = {0};
+    qn_server *second = NULL;
+    if (!served_start(&s, t, NULL)) return;
+    const qn_server_options o = {.port = s.port};
+    QT_EQ(t, qn_server_open(&second, &o, &err), QN_E_IO);
+    QT_OK(t, second == NULL && strstr(err.msg, "in use"));
+    served_stop(&s, t);
+}
+
+QT_MAIN(QT(routes_answer), QT(a_completion_is_whole_or_streamed), QT(what_is_wrong_is_named),
+        QT(pages_of_others_are_refused), QT(key_and_ceilings_hold),
+        QT(malformed_requests_do_no_harm), QT(one_connection_serves_request_after_request),
+        QT(leaving_ends_the_work), QT(two_hundred_streams_at_once),
+        QT(stopping_lets_running_ones_end), QT(stopping_twice_ends_at_once),
+        QT(a_port_in_use_is_told))
