@@ -4,12 +4,17 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "cli/open.h"
 #include "server/server.h"
 
+enum { MAX_TEMPLATE = 4 << 20 };
+
 typedef struct serve_opts {
     qn_run_opts run;
-    const char *host, *api_key, *name;
+    const char *host, *api_key, *name, *template_file;
+    int thinking;
     uint32_t port, parallel, queue, drain, max_body_mib, max_tokens, top_k;
     float temp, top_p, min_p;
     bool has_temp, has_top_p, has_top_k, has_min_p, no_web;
@@ -30,6 +35,10 @@ static const qn_opt options[] = {
     {"api-key", QN_OPT_TEXT, AT(api_key), "KEY", "ask for this key; /health and the page stay open",
      0, 0, 0},
     {"name", QN_OPT_TEXT, AT(name), "ID", "the model's id for clients (from its file)", 0, 0, 0},
+    {"template", QN_OPT_TEXT, AT(template_file), "FILE", "chat template (the model's own)", 0, 0,
+     0},
+    {"thinking", QN_OPT_CHOICE, AT(thinking), "model|off|on",
+     "enable_thinking of chats that do not say", 0, 0, 0},
     {"parallel", QN_OPT_U32, AT(parallel), "N", "requests stepped together", 1, 1024, 0},
     {"batch", QN_OPT_U32, AT(parallel), "N", NULL, 1, 1024, 0},
     {"queue", QN_OPT_U32, AT(queue), "N", "waiting requests before status 429", 1, 1 << 16, 0},
@@ -105,23 +114,22 @@ static qn_code answer(qn_server *s, const qn_server_model *m, qn_err *err)
     return rc;
 }
 
-static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
+static qn_server_options listening(const serve_opts *o)
 {
-    qn_code rc = QN_OK;
-    const serve_opts *o = opts;
-    qn_running run = {0};
-    qn_server *s = NULL;
-    char id[256];
-    sigset_t set;
-    (void)args;
     qn_server_options so = {0};
-    qn_server_model m = {0};
     so.host = o->host;
     so.port = (uint16_t)o->port;
     so.api_key = o->api_key;
     so.drain_s = o->drain;
     so.max_body = (size_t)o->max_body_mib << 20;
     so.no_web = o->no_web;
+    return so;
+}
+
+static qn_server_model serving(const serve_opts *o)
+{
+    static const qn_api_tristate thinking[] = {QN_API_UNSAID, QN_API_OFF, QN_API_ON};
+    qn_server_model m = {0};
     m.flags.set = (o->has_temp ? QN_SET_TEMPERATURE : 0u) | (o->has_top_p ? QN_SET_TOP_P : 0u) |
                   (o->has_top_k ? QN_SET_TOP_K : 0u) | (o->has_min_p ? QN_SET_MIN_P : 0u);
     m.flags.temperature = o->temp;
@@ -130,12 +138,32 @@ static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
     m.flags.min_p = o->min_p;
     m.max_tokens = o->max_tokens;
     m.context = o->run.context;
+    m.thinking = thinking[o->thinking];
+    return m;
+}
+
+/* The port is taken and the template read before the model is opened, which may take long. */
+static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
+{
+    qn_code rc = QN_OK;
+    const serve_opts *o = opts;
+    qn_running run = {0};
+    qn_server *s = NULL;
+    char id[256];
+    sigset_t set;
+    uint8_t *text = NULL;
+    const qn_server_options so = listening(o);
+    qn_server_model m = serving(o);
+    (void)args;
     if (o->api_key && !o->api_key[0]) return qn_fail(err, QN_E_INVAL, "--api-key is empty");
-    set_signals(&set);
     QN_TRY_OUT(qn_server_open(&s, &so, err));
+    if (o->template_file)
+        QN_TRY_OUT(qn_file_read(&text, &m.template_n, o->template_file, MAX_TEMPLATE, err));
+    set_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL); /* the threads inherit it */
     QN_TRY_OUT(qn_run_open_queue(&run, &o->run, o->parallel, o->queue, io, err));
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    name_of(id, sizeof id, o->name ? o->name : o->run.model);
+    name_of(id, sizeof id, o->run.model);
+    m.template_text = (const char *)text;
     m.model = run.model;
     m.engine = run.engine;
     m.id = o->name ? o->name : id;
@@ -144,6 +172,7 @@ static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
 out:
     qn_server_close(s);
     qn_run_close(&run);
+    qn_free(text);
     return rc;
 }
 

@@ -37,7 +37,10 @@ typedef struct qn_server_model { /* what is served; borrowed while it is */
     const char *id;            /* as clients see it */
     uint32_t context;          /* positions of a text; 0: the model's */
     qn_request_sampling flags; /* the server's own values, where `set` says so */
-    uint32_t max_tokens;       /* what a request gets that names none; 0: to the context's end */
+    const char *template_text; /* [template_n] a chat template; NULL: the model's own */
+    size_t template_n;
+    qn_api_tristate thinking; /* where a request does not say */
+    uint32_t max_tokens;      /* what a request gets that names none; 0: to the context's end */
 } qn_server_model;
 
 /* *out is owned (qn_server_close). Errors: INVAL, IO (the port is in use), NOMEM. */

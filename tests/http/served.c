@@ -24,22 +24,21 @@ static void *run(void *ctx)
     return NULL;
 }
 
-bool served_start(served *s, qt *t, void (*change)(qn_server_options *o))
+bool served_start(served *s, qt *t, void (*change)(served_setup *o))
 {
     quern_error err = {0};
     quern_runtime_options ro = QUERN_RUNTIME_OPTIONS_INIT;
     quern_engine_options eo = QUERN_ENGINE_OPTIONS_INIT;
-    qn_server_options so = {0};
+    served_setup setup = {.server = {.drain_s = 20}, .max_seqs = 8};
     memset(s, 0, sizeof *s);
     ro.threads = 1;
-    eo.max_seqs = 8;
     eo.max_rows = 64;
-    so.drain_s = 20;
-    if (change) change(&so);
+    if (change) change(&setup);
+    eo.max_seqs = setup.max_seqs;
     const bool up = quern_runtime_open(&s->rt, &ro, &err) == QUERN_OK &&
                     quern_model_open(&s->model, s->rt, MODEL, NULL, &err) == QUERN_OK &&
                     quern_engine_open(&s->engine, s->model, &eo, &err) == QUERN_OK &&
-                    qn_server_open(&s->server, &so, &err) == QN_OK;
+                    qn_server_open(&s->server, &setup.server, &err) == QN_OK;
     if (!QT_OKF(t, up, "%s", err.msg)) return false;
     s->port = qn_server_port(s->server);
     return QT_OK(t, pthread_create(&s->thread, NULL, run, s) == 0);

@@ -8,6 +8,11 @@
 #include "quern/quern.h"
 #include "server/server.h"
 
+typedef struct served_setup { /* what a test may change */
+    qn_server_options server;
+    uint32_t max_seqs;
+} served_setup;
+
 typedef struct served {
     quern_runtime *rt;
     quern_model *model;
@@ -19,7 +24,7 @@ typedef struct served {
 } served;
 
 /* False after a failed check. `change` may be NULL; it may change the options. */
-bool served_start(served *s, qt *t, void (*change)(qn_server_options *o));
+bool served_start(served *s, qt *t, void (*change)(served_setup *o));
 void served_join(served *s, qt *t); /* after a stop: waits for the end, frees all but the server */
 void served_stop(served *s, qt *t); /* stop and join */
 

@@ -16,9 +16,10 @@ enum { ANSWER = 1 << 18, STREAMS = 200, LEAVERS = 100 };
 
 #define COMPLETION "/v1/completions"
 #define ASK "{\"prompt\": [1, 5, 9], \"max_tokens\": 6, \"temperature\": 0, \"ignore_eos\": true"
-#define LONG_STREAM                                                                              \
-    "{\"prompt\": [1, 5, 9], \"max_tokens\": 100000, \"temperature\": 0, \"ignore_eos\": true, " \
-    "\"stream\": true}"
+/* It leaves no prefix behind, so that bytes can be compared. */
+#define LONG_STREAM                                                                          \
+    "{\"prompt\": [1, 5, 9], \"max_tokens\": 100000, \"temperature\": 0, \"stream\": true, " \
+    "\"ignore_eos\": true, \"cache_prompt\": false}"
 
 static char answer[ANSWER];
 
@@ -109,6 +110,22 @@ static void what_is_wrong_is_named(qt *t)
     served_stop(&s, t);
 }
 
+/* The tiny model has no template of its own. */
+static void a_chat_needs_a_template(qt *t)
+{
+    served s;
+    if (!served_start(&s, t, NULL)) return;
+    const int status = post(&s, "/v1/chat/completions", "",
+                            "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}");
+#ifdef QN_HAS_TEMPLATES
+    QT_EQ(t, status, 400);
+    QT_OK(t, strstr(body(), "no_chat_template"));
+#else
+    QT_EQ(t, status, 501);
+#endif
+    served_stop(&s, t);
+}
+
 static void pages_of_others_are_refused(qt *t)
 {
     served s;
@@ -129,10 +146,10 @@ static void pages_of_others_are_refused(qt *t)
     served_stop(&s, t);
 }
 
-static void with_key(qn_server_options *o)
+static void with_key(served_setup *o)
 {
-    o->api_key = "secret";
-    o->max_body = 1000;
+    o->server.api_key = "secret";
+    o->server.max_body = 1000;
 }
 
 static void key_and_ceilings_hold(qt *t)
@@ -231,10 +248,13 @@ static size_t open_files(void)
     return n;
 }
 
+/* One at a time: how many run together decides which plans the engine keeps. */
+static void one_sequence(served_setup *o) { o->max_seqs = 1; }
+
 static void leaving_ends_the_work(qt *t)
 {
     served s;
-    if (!served_start(&s, t, NULL)) return;
+    if (!served_start(&s, t, one_sequence)) return;
     size_t files = 0, bytes = 0;
     for (int i = 0; i < LEAVERS + 20; i++) {
         const int fd = begin_stream(&s);
@@ -335,7 +355,7 @@ static void a_port_in_use_is_told(qt *t)
 }
 
 QT_MAIN(QT(routes_answer), QT(a_completion_is_whole_or_streamed), QT(what_is_wrong_is_named),
-        QT(pages_of_others_are_refused), QT(key_and_ceilings_hold),
+        QT(a_chat_needs_a_template), QT(pages_of_others_are_refused), QT(key_and_ceilings_hold),
         QT(malformed_requests_do_no_harm), QT(one_connection_serves_request_after_request),
         QT(leaving_ends_the_work), QT(two_hundred_streams_at_once),
         QT(stopping_lets_running_ones_end), QT(stopping_twice_ends_at_once),
