@@ -354,7 +354,26 @@ static void a_port_in_use_is_told(qt *t)
     served_stop(&s, t);
 }
 
-QT_MAIN(QT(routes_answer), QT(a_completion_is_whole_or_streamed), QT(what_is_wrong_is_named),
+static void opening_survives_each_refused_allocation(qt *t)
+{
+    const size_t before = qn_alloc_live();
+    for (size_t n = 0; n < 50; n++) {
+        qn_err err = {0};
+        qn_server *s = NULL;
+        const qn_server_options o = {0};
+        qn_alloc_fail_after(n);
+        const qn_code rc = qn_server_open(&s, &o, &err);
+        qn_alloc_fail_after(SIZE_MAX);
+        QT_OK(t, rc == QN_OK ? s != NULL : rc == QN_E_NOMEM && s == NULL && err.msg[0]);
+        qn_server_close(s);
+        QT_EQ(t, qn_alloc_live(), before);
+        if (rc == QN_OK) return;
+    }
+    QT_OK(t, false);
+}
+
+QT_MAIN(QT(opening_survives_each_refused_allocation), QT(routes_answer),
+        QT(a_completion_is_whole_or_streamed), QT(what_is_wrong_is_named),
         QT(a_chat_needs_a_template), QT(pages_of_others_are_refused), QT(key_and_ceilings_hold),
         QT(malformed_requests_do_no_harm), QT(one_connection_serves_request_after_request),
         QT(leaving_ends_the_work), QT(two_hundred_streams_at_once),
