@@ -22,11 +22,10 @@
 #include "base/buf.h"
 
 enum {
-    PIECE = 1 << 16,         /* bytes given to the library at once */
-    MAX_UNREAD = 16 << 20,   /* a client that leaves more than this unread is let go */
-    FIELDS = 8,              /* headers kept of a request */
-    FIELD_BYTES = 8 << 10,   /* all of them together */
-    KEEP_ALIVE_S = 24 * 3600 /* an idle connection costs next to nothing */
+    PIECE = 1 << 16,       /* bytes given to the library at once */
+    MAX_UNREAD = 16 << 20, /* a client that leaves more than this unread is let go */
+    FIELDS = 8,            /* headers kept of a request */
+    FIELD_BYTES = 8 << 10, /* all of them together */
 };
 
 struct qn_http_call {
@@ -217,7 +216,8 @@ static void read_head(qn_http_call *c, const char *path, size_t n)
     c->head_only = qn_str_eq_z(c->req.method, "HEAD");
     lws_hdr_copy(c->wsi, version, sizeof version, WSI_TOKEN_HTTP);
     c->chunked = strcmp(version, "HTTP/1.0") != 0;
-    c->close_after = !c->chunked;
+    /* One answer a connection: the library (4.1.6) can loop for ever over requests that were sent ahead. */
+    c->close_after = true;
     c->req.host = field(c, WSI_TOKEN_HOST);
     c->req.origin = field(c, WSI_TOKEN_ORIGIN);
     c->req.authorization = field(c, WSI_TOKEN_HTTP_AUTHORIZATION);
@@ -280,9 +280,8 @@ static int on_writable(conn *k, struct lws *wsi)
         return 0;
     }
     if (!c->ended) return 0;
-    const bool close_after = c->close_after;
     drop(k);
-    return close_after || lws_http_transaction_completed(wsi) ? -1 : 0;
+    return -1;
 }
 
 static int on_body(conn *k, const void *bytes, size_t n)
@@ -367,7 +366,6 @@ static qn_code open_library(qn_http *h, const qn_http_options *o, qn_err *err)
     info.uid = -1;
     info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DISABLE_IPV6 |
                    LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND;
-    info.keepalive_timeout = KEEP_ALIVE_S;
     info.timeout_secs = o->timeout_s;
     info.max_http_header_data = (unsigned short)o->max_header;
     info.max_http_header_pool = (unsigned short)o->max_connections;
