@@ -21,4 +21,5 @@
 #include "quern/model.h"
 #include "quern/request.h"
 #include "quern/runtime.h"
+#include "quern/template.h"
 #endif
