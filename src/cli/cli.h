@@ -83,7 +83,7 @@ typedef struct qn_verb {
 enum { QN_OPTS_MAX = 1024 };
 
 extern const qn_verb *const qn_verbs[]; /* NULL-terminated */
-extern const qn_verb qn_verb_generate, qn_verb_serve, qn_verb_inspect, qn_verb_bench,
+extern const qn_verb qn_verb_chat, qn_verb_serve, qn_verb_generate, qn_verb_inspect, qn_verb_bench,
     qn_verb_doctor, qn_verb_completion, qn_verb_version, qn_verb_help;
 
 const qn_verb *qn_verb_find(const char *name); /* NULL: none */
