@@ -87,19 +87,25 @@ static void *watch(void *server)
     return NULL;
 }
 
-static qn_code greet(const qn_server *s, const serve_opts *o, const char *id, qn_io *io,
+static qn_code greet(const qn_server *s, const serve_opts *o, const qn_server_model *m, qn_io *io,
                      qn_err *err)
 {
+    quern_model_info info = {.size = sizeof info};
     const unsigned port = qn_server_port(s);
     const char *host = strcmp(o->host, "0.0.0.0") == 0 ? "127.0.0.1" : o->host;
-    qn_io_print(io, "quern: ready, serving %s\n", id);
+    QN_TRY(quern_model_get_info(m->model, &info, err));
+    const char *body =
+        m->template_text || info.chat_template
+            ? "chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"What is "
+              "the "
+              "capital of France?\"}]}'"
+            : "completions -d '{\"prompt\": \"The capital of France is\", \"max_tokens\": 8}'";
+    qn_io_print(io, "quern: ready, serving %s\n", m->id);
     if (!o->no_web) qn_io_print(io, "  chat page   http://%s:%u/ \n", host, port);
     qn_io_print(io, "  API base    http://%s:%u/v1\n", host, port);
     qn_io_print(io,
-                "  try         curl -s http://%s:%u/v1/completions -H 'Content-Type: "
-                "application/json'%s -d '{\"prompt\": \"The capital of France is\", "
-                "\"max_tokens\": 8}'\n",
-                host, port, o->api_key ? " -H 'Authorization: Bearer KEY'" : "");
+                "  try         curl -s -H 'Content-Type: application/json'%s http://%s:%u/v1/%s\n",
+                o->api_key ? " -H 'Authorization: Bearer KEY'" : "", host, port, body);
     return qn_io_flush(io, err);
 }
 
@@ -167,7 +173,7 @@ static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
     m.model = run.model;
     m.engine = run.engine;
     m.id = o->name ? o->name : id;
-    QN_TRY_OUT(greet(s, o, m.id, io, err));
+    QN_TRY_OUT(greet(s, o, &m, io, err));
     QN_TRY_OUT(answer(s, &m, err));
 out:
     qn_server_close(s);

@@ -105,7 +105,8 @@ static void every_endpoint_is_described(qt *t, const served *s)
     const qn_json *endpoints = qn_json_get(index, "endpoints");
     QT_OK(t, qn_json_len(endpoints) > 4);
     for (size_t i = 0; i < qn_json_len(endpoints); i++) {
-        const char *name = qn_json_str(qn_json_at(endpoints, i), NULL);
+        size_t name_n = 0;
+        const char *name = qn_json_str(qn_json_at(endpoints, i), &name_n);
         QT_OKF(t, name && strstr(page, name), PAGE " does not tell of %s", name ? name : "?");
     }
     qn_json_free(index);
