@@ -271,12 +271,15 @@ static qn_jv add(qn_jrun *r, qn_jv a, qn_jv b)
 qn_jv qn_jinja_binary(qn_jrun *r, char op, qn_jv a, qn_jv b)
 {
     if (r->rc != QN_OK) return a;
-    if (op == '~') return add(r, qn_jv_text(r, a), qn_jv_text(r, b));
+    if (op == '~') {
+        const qn_jv left = qn_jv_text(r, a), right = qn_jv_text(r, b);
+        return r->rc == QN_OK ? add(r, left, right) : left;
+    }
     if (qn_jv_is_num(a) && qn_jv_is_num(b)) {
         if (a.type != QN_JV_REAL && b.type != QN_JV_REAL && op != '/')
             return int_op(r, op, a.u.i, b.u.i);
         const double x = qn_jv_num(a), y = qn_jv_num(b);
-        if (!y && strchr("/f%", op)) return qn_jinja_fail(r, QN_E_FORMAT, "division by zero");
+        if (y == 0.0 && strchr("/f%", op)) return qn_jinja_fail(r, QN_E_FORMAT, "division by zero");
         switch (op) {
         case '+':
             return qn_jv_real(x + y);
