@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/base_int.h"
+#include "base/cgroup_int.h"
 #include "base/cpu.h"
 #include "base/file.h"
 
@@ -93,53 +94,17 @@ static unsigned quota_v1(const char *dir)
     return cpus;
 }
 
-/* The least of what each directory from `group` up to the mount allows. Inside a container the path
- * may name a directory that is not visible; its parents still are. */
-static unsigned climb(const char *mount, qn_str group, unsigned (*quota)(const char *dir))
+static void take_quota(void *best, const char *dir, bool v2)
 {
-    unsigned best = UINT32_MAX;
-    for (;;) {
-        char dir[PATH_BYTES];
-        while (group.n && group.p[group.n - 1] == '/') group.n--;
-        if ((size_t)snprintf(dir, sizeof dir, "%s%.*s", mount, QN_STR_ARG(group)) < sizeof dir) {
-            const unsigned cpus = quota(dir);
-            if (cpus < best) best = cpus;
-        }
-        if (group.n == 0) return best;
-        while (group.n && group.p[group.n - 1] != '/') group.n--;
-    }
-}
-
-static bool lists_cpu(qn_str controllers)
-{
-    qn_str name;
-    while (qn_str_split(&name, &controllers, ','))
-        if (qn_str_eq_z(name, "cpu")) return true;
-    return false;
+    unsigned *least = best;
+    const unsigned cpus = v2 ? quota_v2(dir) : quota_v1(dir);
+    if (cpus < *least) *least = cpus;
 }
 
 unsigned qn_cpu_quota_in(const char *root)
 {
-    char path[PATH_BYTES];
-    uint8_t *text = NULL;
-    size_t n = 0;
     unsigned best = UINT32_MAX;
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    if (!read_text(&text, &n, path)) return best;
-    qn_str rest = {(const char *)text, n}, line, id, names;
-    while (qn_str_split(&line, &rest, '\n')) { /* id:controllers:path */
-        unsigned cpus = UINT32_MAX;
-        if (!qn_str_split(&id, &line, ':') || !qn_str_split(&names, &line, ':')) continue;
-        if (names.n == 0) {
-            snprintf(path, sizeof path, "%s/sys/fs/cgroup", root);
-            cpus = climb(path, line, quota_v2);
-        } else if (lists_cpu(names)) {
-            snprintf(path, sizeof path, "%s/sys/fs/cgroup/cpu", root);
-            cpus = climb(path, line, quota_v1);
-        }
-        if (cpus < best) best = cpus;
-    }
-    qn_free(text);
+    qn_cgroup_walk(root, "cpu", take_quota, &best);
     return best;
 }
 

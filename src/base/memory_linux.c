@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/base_int.h"
+#include "base/cgroup_int.h"
 #include "base/file.h"
 
 enum { PATH_BYTES = 4608, MAX_FILE = 1 << 16 };
@@ -73,8 +74,9 @@ static const names v2 = {"memory.max", "memory.current", "active_file", "inactiv
 static const names v1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file",
                          "total_inactive_file"};
 
-static void look_group(qn_memory_room *room, const char *dir, const names *n)
+static void look_group(void *room, const char *dir, bool two)
 {
+    const names *n = two ? &v2 : &v1;
     uint8_t *text = NULL;
     uint64_t limit = 0, usage = 0, cache = 0;
     qn_str s;
@@ -85,50 +87,11 @@ static void look_group(qn_memory_room *room, const char *dir, const names *n)
     lower(room, limit, limit > usage ? limit - usage : 0, "cgroup");
 }
 
-/* Every directory from `group` up to the mount. Inside a container the path may name one that is not
- * visible; its parents still are. */
-static void climb(qn_memory_room *room, const char *mount, qn_str group, const names *n)
-{
-    for (;;) {
-        char dir[PATH_BYTES];
-        while (group.n && group.p[group.n - 1] == '/') group.n--;
-        if ((size_t)snprintf(dir, sizeof dir, "%s%.*s", mount, QN_STR_ARG(group)) < sizeof dir)
-            look_group(room, dir, n);
-        if (group.n == 0) return;
-        while (group.n && group.p[group.n - 1] != '/') group.n--;
-    }
-}
-
-static bool lists_memory(qn_str controllers)
-{
-    qn_str name;
-    while (qn_str_split(&name, &controllers, ','))
-        if (qn_str_eq_z(name, "memory")) return true;
-    return false;
-}
-
-static void look_groups(qn_memory_room *room, const char *root)
-{
-    char mount[PATH_BYTES];
-    uint8_t *text = NULL;
-    qn_str rest, line, id, controllers;
-    if (read_in(&text, &rest, root, "proc/self/cgroup"))
-        while (qn_str_split(&line, &rest, '\n')) { /* id:controllers:path */
-            if (!qn_str_split(&id, &line, ':') || !qn_str_split(&controllers, &line, ':')) continue;
-            const bool two = controllers.n == 0;
-            if (!two && !lists_memory(controllers)) continue;
-            if ((size_t)snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s", root,
-                                 two ? "" : "/memory") < sizeof mount)
-                climb(room, mount, line, two ? &v2 : &v1);
-        }
-    qn_free(text);
-}
-
 qn_memory_room qn_memory_look_in(const char *root)
 {
     qn_memory_room room = {UINT64_MAX, UINT64_MAX, "memory"};
     look_machine(&room, root);
-    look_groups(&room, root);
+    qn_cgroup_walk(root, "memory", look_group, &room);
     return room;
 }
 
