@@ -119,15 +119,20 @@ static qn_openai_usage usage_of(const qn_task *j)
     return u;
 }
 
+qn_openai_reply qn_task_reply(const qn_task *j)
+{
+    return (qn_openai_reply){j->endpoint,
+                             qn_str_z(j->id),
+                             j->created,
+                             qn_str_z(j->server->m.id),
+                             qn_str_z(quern_version()),
+                             j->warnings};
+}
+
 static qn_code write_whole(qn_buf *b, qn_task *j, qn_err *err)
 {
     const qn_openai_usage usage = usage_of(j);
-    const qn_openai_reply reply = {j->endpoint,
-                                   qn_str_z(j->id),
-                                   j->created,
-                                   qn_str_z(j->server->m.id),
-                                   qn_str_z(quern_version()),
-                                   j->warnings};
+    const qn_openai_reply reply = qn_task_reply(j);
     qn_openai_choice *all = QN_ARENA_NEW(&j->answers, qn_openai_choice, j->n_choices);
     qn_openai_logprobs *probs = QN_ARENA_NEW(&j->answers, qn_openai_logprobs, j->n_choices);
     if (!all || !probs) return qn_fail(err, QN_E_NOMEM, "no memory for the answer");
@@ -166,25 +171,26 @@ static void end_well(qn_task *j)
 
 /* -- events -------------------------------------------------------------------------------------- */
 
-static qn_code token_text(qn_str *out, qn_task *j, uint32_t id, qn_err *err)
+qn_code qn_task_piece(qn_str *out, qn_arena *arena, const quern_model *m, uint32_t id, qn_err *err)
 {
     char bytes[MAX_PIECE];
     size_t n = 0;
-    QN_TRY(quern_token_bytes(&n, j->server->m.model, id, bytes, sizeof bytes, err));
+    QN_TRY(quern_token_bytes(&n, m, id, bytes, sizeof bytes, err));
     if (n > sizeof bytes) n = sizeof bytes;
-    const char *p = qn_arena_push_bytes(&j->answers, bytes, n);
+    const char *p = qn_arena_push_bytes(arena, bytes, n);
     *out = qn_str_make(p, n);
-    return p ? QN_OK : qn_fail(err, QN_E_NOMEM, "no memory for logprobs");
+    return p ? QN_OK : qn_fail(err, QN_E_NOMEM, "no memory for a token's text");
 }
 
 static qn_code token_of(qn_openai_token *out, qn_task *j, const quern_event *e, qn_err *err)
 {
+    const quern_model *m = j->server->m.model;
     qn_openai_top *top = QN_ARENA_NEW(&j->answers, qn_openai_top, e->n_top + 1u);
     if (!top) return qn_fail(err, QN_E_NOMEM, "no memory for logprobs");
     memset(out, 0, sizeof *out);
-    QN_TRY(token_text(&out->text, j, e->token, err));
+    QN_TRY(qn_task_piece(&out->text, &j->answers, m, e->token, err));
     for (uint32_t i = 0; i < e->n_top; i++) {
-        QN_TRY(token_text(&top[i].text, j, e->top[i].token, err));
+        QN_TRY(qn_task_piece(&top[i].text, &j->answers, m, e->top[i].token, err));
         top[i].logprob = e->top[i].logprob;
     }
     out->logprob = e->logprob;

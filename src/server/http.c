@@ -35,7 +35,7 @@ struct qn_http_call {
     qn_http_request req;
     qn_buf in, out; /* out: LWS_PRE bytes of headroom, then what is to send */
     size_t sent, n_fields;
-    bool begun, answered, ended, broken, chunked, close_after, head_only;
+    bool begun, answered, ended, broken, chunked, head_only;
     char path[2048], fields[FIELD_BYTES];
 };
 
@@ -94,16 +94,16 @@ static void add(qn_http_call *c, const void *bytes, size_t n)
     lws_callback_on_writable(c->wsi);
 }
 
+/* One answer a connection: the library (4.1.6) can loop for ever over requests that were sent ahead. */
 static void add_head(qn_http_call *c, int status, const char *mime, const char *extra,
                      const char *framing)
 {
     char head[2048];
-    const int n =
-        snprintf(head, sizeof head,
-                 "HTTP/1.1 %d %s\r\n%s%s%s%s%s"
-                 "X-Content-Type-Options: nosniff\r\n%s\r\n",
-                 status, reason(status), mime ? "Content-Type: " : "", mime ? mime : "",
-                 mime ? "\r\n" : "", framing, extra, c->close_after ? "Connection: close\r\n" : "");
+    const int n = snprintf(head, sizeof head,
+                           "HTTP/1.1 %d %s\r\n%s%s%s%s%s"
+                           "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+                           status, reason(status), mime ? "Content-Type: " : "", mime ? mime : "",
+                           mime ? "\r\n" : "", framing, extra);
     c->answered = true;
     if (n < 0 || (size_t)n >= sizeof head)
         c->broken = true;
@@ -115,7 +115,6 @@ void qn_http_reply(qn_http_call *c, int status, const char *mime, const char *ex
 {
     char length[48] = "";
     if (c->answered) return;
-    if (c->req.has_body && !c->begun) c->close_after = true;
     if (status != 304) snprintf(length, sizeof length, "Content-Length: %zu\r\n", body.n);
     add_head(c, status, mime, extra, length);
     if (!c->head_only && status != 304) add(c, body.p, body.n);
@@ -125,7 +124,6 @@ void qn_http_reply(qn_http_call *c, int status, const char *mime, const char *ex
 void qn_http_begin(qn_http_call *c, int status, const char *mime, const char *extra)
 {
     if (c->answered) return;
-    if (!c->chunked) c->close_after = true;
     add_head(c, status, mime, extra, c->chunked ? "Transfer-Encoding: chunked\r\n" : "");
 }
 
@@ -216,8 +214,6 @@ static void read_head(qn_http_call *c, const char *path, size_t n)
     c->head_only = qn_str_eq_z(c->req.method, "HEAD");
     lws_hdr_copy(c->wsi, version, sizeof version, WSI_TOKEN_HTTP);
     c->chunked = strcmp(version, "HTTP/1.0") != 0;
-    /* One answer a connection: the library (4.1.6) can loop for ever over requests that were sent ahead. */
-    c->close_after = true;
     c->req.host = field(c, WSI_TOKEN_HOST);
     c->req.origin = field(c, WSI_TOKEN_ORIGIN);
     c->req.authorization = field(c, WSI_TOKEN_HTTP_AUTHORIZATION);

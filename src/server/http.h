@@ -25,7 +25,7 @@ typedef struct qn_http_request { /* lives as long as its call */
 
 typedef struct qn_http_handler {
     void *ctx;
-    /* The headers are there. May answer (the connection then closes when a body was announced). */
+    /* The headers are there. May answer; each answer closes its connection. */
     void (*headers)(void *ctx, qn_http_call *call, const qn_http_request *request);
     /* The body too, unless `headers` answered. */
     void (*request)(void *ctx, qn_http_call *call, const qn_http_request *request);

@@ -3,9 +3,9 @@
  * submit. On the worker's thread, one call after the other, so that a prompt of megabytes holds up no
  * stream. */
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/rng.h"
 #include "server/server_int.h"
 
 static qn_code no_memory(qn_api_error *e)
@@ -45,22 +45,22 @@ static qn_code check_ids(qn_task *j, const uint32_t *ids, size_t n, const char *
 
 /* -- sampling ---------------------------------------------------------------------------------- */
 
-static void fill(quern_request_options *o, const qn_task *j, qn_api_tristate thinking)
+/* The request's seed or a fresh one below 2^53: JSON numbers of many clients end there. */
+static qn_code seed_of(uint64_t *out, qn_task *j)
+{
+    qn_err err = {0};
+    *out = j->params->sampling.seed;
+    if (j->params->sampling.has_seed) return QN_OK;
+    if (qn_rng_fresh_seed(out, &err) != QN_OK) return qn_api_fail_lib(&j->error, &err);
+    *out &= (UINT64_C(1) << 53) - 1;
+    return QN_OK;
+}
+
+static qn_code fill(quern_request_options *o, qn_task *j, qn_api_tristate thinking)
 {
     const qn_api_params *p = j->params;
-    const quern_sampling_defaults *d = j->server->info.defaults;
-    qn_request_sampling model = {0}, s;
-    model.set = (d->set & QUERN_DEFAULT_TEMPERATURE ? QN_SET_TEMPERATURE : 0u) |
-                (d->set & QUERN_DEFAULT_TOP_P ? QN_SET_TOP_P : 0u) |
-                (d->set & QUERN_DEFAULT_TOP_K ? QN_SET_TOP_K : 0u) |
-                (d->set & QUERN_DEFAULT_MIN_P ? QN_SET_MIN_P : 0u) |
-                (d->set & QUERN_DEFAULT_REPETITION_PENALTY ? QN_SET_REPETITION : 0u);
-    model.temperature = d->temperature;
-    model.top_p = d->top_p;
-    model.top_k = d->top_k;
-    model.min_p = d->min_p;
-    model.repetition_penalty = d->repetition_penalty;
-    qn_api_resolve(&s, &p->sampling, &j->server->m.flags, &model, thinking);
+    qn_request_sampling s;
+    qn_api_resolve(&s, &p->sampling, &j->server->m.flags, &j->server->recipe, thinking);
     o->temperature = s.temperature;
     o->top_p = s.top_p;
     o->top_k = s.top_k;
@@ -73,11 +73,6 @@ static void fill(quern_request_options *o, const qn_task *j, qn_api_tristate thi
     o->frequency_context = s.frequency_context;
     o->xtc_probability = s.xtc_probability;
     o->xtc_threshold = s.xtc_threshold;
-    o->seed = p->sampling.seed;
-    if (!p->sampling.has_seed) { /* below 2^53: JSON numbers of many clients end there */
-        if (getrandom(&o->seed, sizeof o->seed, 0) != (ssize_t)sizeof o->seed) o->seed = 1;
-        o->seed &= (UINT64_C(1) << 53) - 1;
-    }
     o->flags = QUERN_REQUEST_SEED | (p->ignore_eos ? QUERN_REQUEST_IGNORE_EOS : 0u) |
                (p->no_cache ? QUERN_REQUEST_NO_CACHE : 0u);
     o->max_tokens = j->server->m.max_tokens;
@@ -95,6 +90,7 @@ static void fill(quern_request_options *o, const qn_task *j, qn_api_tristate thi
     o->n_stop_texts = p->n_stops;
     o->stop_tokens = p->stop_ids;
     o->n_stop_tokens = p->n_stop_ids;
+    return seed_of(&o->seed, j);
 }
 
 static qn_code submit(qn_task *j, uint32_t at, quern_request_options *o, const uint32_t *ids,
@@ -149,15 +145,10 @@ static qn_code make_reply(qn_task *j)
 {
     qn_err err = {0};
     uint64_t random[2] = {0, 0};
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return qn_api_fail(&j->error, QN_API_FAILED, NULL, "the system gives no random numbers");
+    for (size_t i = 0; i < 2; i++)
+        if (qn_rng_fresh_seed(&random[i], &err) != QN_OK) return qn_api_fail_lib(&j->error, &err);
     qn_openai_make_id(j->id, j->endpoint, random);
-    const qn_openai_reply reply = {j->endpoint,
-                                   qn_str_z(j->id),
-                                   j->created,
-                                   qn_str_z(j->server->m.id),
-                                   qn_str_z(quern_version()),
-                                   j->warnings};
+    const qn_openai_reply reply = qn_task_reply(j);
     if (!j->params->stream) return QN_OK;
     if (qn_openai_stream_init(&j->stream, &reply, j->params->include_usage, &j->arena, &err) !=
         QN_OK)
@@ -203,7 +194,7 @@ static qn_code prepare_text(qn_task *j, qn_str body)
     QN_TRY(check_params(j));
     QN_TRY(make_parts(j, in->n_prompts));
     QN_TRY(make_reply(j));
-    fill(&o, j, QN_API_UNSAID);
+    QN_TRY(fill(&o, j, QN_API_UNSAID));
     if (in->echo && in->params.logprobs >= 0) o.flags |= QUERN_REQUEST_ECHO;
     if (in->echo && !(j->echoes = QN_ARENA_NEW(&j->arena, qn_str, in->n_prompts)))
         return no_memory(&j->error);
@@ -240,7 +231,7 @@ static qn_code prepare_chat(qn_task *j, qn_str body)
     QN_TRY(qn_chat_prompt(&ids, &n, j, &in->prompt, &thinking));
     QN_TRY(make_parts(j, 1));
     QN_TRY(make_reply(j));
-    fill(&o, j, thinking);
+    QN_TRY(fill(&o, j, thinking));
     return submit(j, 0, &o, ids, n);
 }
 
@@ -250,14 +241,8 @@ static qn_code add_pieces(qn_openai_piece **out, qn_task *j, const uint32_t *ids
     qn_openai_piece *p = QN_ARENA_NEW(&j->arena, qn_openai_piece, n + 1);
     if (!p) return no_memory(&j->error);
     for (size_t i = 0; i < n; i++) {
-        char bytes[512];
-        size_t size = 0;
-        if (quern_token_bytes(&size, j->server->m.model, ids[i], bytes, sizeof bytes, &err) !=
-            QN_OK)
+        if (qn_task_piece(&p[i].text, &j->arena, j->server->m.model, ids[i], &err) != QN_OK)
             return qn_api_fail_lib(&j->error, &err);
-        if (size > sizeof bytes) size = sizeof bytes;
-        p[i].text = qn_str_make(qn_arena_push_bytes(&j->arena, bytes, size), size);
-        if (!p[i].text.p) return no_memory(&j->error);
     }
     *out = p;
     return QN_OK;

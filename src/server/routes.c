@@ -119,23 +119,16 @@ void qn_route_headers(void *ctx, qn_http_call *call, const qn_http_request *r)
 
 static qn_openai_model describe(const struct qn_server *s)
 {
-    qn_request_sampling model = {0}, both;
-    const quern_sampling_defaults *d = s->info.defaults;
+    qn_request_sampling both;
     qn_openai_model m = {0};
-    model.set = (d->set & QUERN_DEFAULT_TEMPERATURE ? QN_SET_TEMPERATURE : 0u) |
-                (d->set & QUERN_DEFAULT_TOP_P ? QN_SET_TOP_P : 0u) |
-                (d->set & QUERN_DEFAULT_TOP_K ? QN_SET_TOP_K : 0u);
-    model.temperature = d->temperature;
-    model.top_p = d->top_p;
-    model.top_k = d->top_k;
-    qn_api_resolve(&both, NULL, &s->m.flags, &model, QN_API_UNSAID);
+    qn_api_resolve(&both, NULL, &s->m.flags, &s->recipe, QN_API_UNSAID);
     m.id = qn_str_z(s->m.id);
     m.owned_by = QN_STR("quern");
     m.created = s->created;
     m.context_window = s->context;
     m.has_template = qn_chat_available(s);
     m.resident = m.current = true;
-    m.set = (model.set | s->m.flags.set) & (QN_SET_TEMPERATURE | QN_SET_TOP_P | QN_SET_TOP_K);
+    m.set = (s->recipe.set | s->m.flags.set) & (QN_SET_TEMPERATURE | QN_SET_TOP_P | QN_SET_TOP_K);
     m.temperature = both.temperature;
     m.top_p = both.top_p;
     m.top_k = both.top_k;

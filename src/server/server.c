@@ -130,6 +130,22 @@ static void end_jobs(qn_server *s)
     }
 }
 
+static qn_request_sampling recipe_of(const quern_sampling_defaults *d)
+{
+    qn_request_sampling r = {0};
+    r.set = (d->set & QUERN_DEFAULT_TEMPERATURE ? QN_SET_TEMPERATURE : 0u) |
+            (d->set & QUERN_DEFAULT_TOP_P ? QN_SET_TOP_P : 0u) |
+            (d->set & QUERN_DEFAULT_TOP_K ? QN_SET_TOP_K : 0u) |
+            (d->set & QUERN_DEFAULT_MIN_P ? QN_SET_MIN_P : 0u) |
+            (d->set & QUERN_DEFAULT_REPETITION_PENALTY ? QN_SET_REPETITION : 0u);
+    r.temperature = d->temperature;
+    r.top_p = d->top_p;
+    r.top_k = d->top_k;
+    r.min_p = d->min_p;
+    r.repetition_penalty = d->repetition_penalty;
+    return r;
+}
+
 qn_code qn_server_serve(qn_server *s, const qn_server_model *m, qn_err *err)
 {
     qn_code rc = QN_OK;
@@ -138,8 +154,8 @@ qn_code qn_server_serve(qn_server *s, const qn_server_model *m, qn_err *err)
     s->m = *m;
     s->info.size = sizeof s->info;
     QN_TRY(quern_model_get_info(m->model, &s->info, err));
+    s->recipe = recipe_of(s->info.defaults);
     s->context = m->context && m->context < s->info.context ? m->context : s->info.context;
-    s->access.port = qn_http_port(s->http);
     QN_TRY_OUT(qn_chat_open(s, err));
     QN_TRY_OUT(qn_worker_start(s, err));
     qn_http_set_handler(s->http, &handler);

@@ -70,13 +70,13 @@ struct qn_task {
 typedef struct qn_access { /* who may ask */
     const char *host, *key;
     bool any_host; /* bound to all addresses */
-    uint16_t port;
 } qn_access;
 
 struct qn_server {
     qn_server_options o;
     qn_server_model m;
     quern_model_info info;
+    qn_request_sampling recipe; /* the model's own values, where `set` says so */
     uint32_t context;
     int64_t created;
     qn_access access;
@@ -125,6 +125,9 @@ qn_code qn_chat_prompt(const uint32_t **ids, size_t *n, qn_task *j, const qn_api
 qn_code qn_task_tokenize(const uint32_t **ids, size_t *n, qn_task *j, qn_str text, uint32_t flags);
 
 /* answer.c */
+qn_openai_reply qn_task_reply(const qn_task *j); /* what every body of this answer begins with */
+/* The bytes of a token (at most 512), in the arena. Errors: those of quern_token_bytes, NOMEM. */
+qn_code qn_task_piece(qn_str *out, qn_arena *arena, const quern_model *m, uint32_t id, qn_err *err);
 void qn_task_event(void *part, const quern_event *e); /* the engine's thread */
 void qn_task_prepared(qn_task *j);                    /* the loop's, from here on */
 void qn_task_pump(qn_task *j);
