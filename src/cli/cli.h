@@ -107,6 +107,8 @@ void qn_opt_default(char text[64], const qn_verb *verb, const qn_opt *o);
 qn_code qn_opts_set(void *opts, const qn_verb *verb, qn_str name, const char *value, qn_err *err);
 void qn_help_verb(qn_io *io, const qn_verb *verb);
 void qn_help_all(qn_io *io);
+/* Walks the codes in the order of their exit statuses; starts and ends with QUERN_OK. */
+quern_code qn_exit_next(quern_code code);
 /* The same tables as a man page and as docs/cli.md. */
 void qn_help_man(qn_io *io);
 void qn_help_markdown(qn_io *io);

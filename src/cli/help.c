@@ -41,6 +41,23 @@ void qn_help_verb(qn_io *io, const qn_verb *verb)
     }
 }
 
+/* By status, then as errors.def has them. */
+static int exit_rank(quern_code code)
+{
+    return code == QUERN_OK ? 0 : quern_code_exit(code) * QUERN_CODE_COUNT + (int)code;
+}
+
+quern_code qn_exit_next(quern_code code)
+{
+    quern_code best = QUERN_OK;
+    for (int i = QUERN_OK + 1; i < QUERN_CODE_COUNT; i++) {
+        const quern_code c = (quern_code)i;
+        if (exit_rank(c) > exit_rank(code) && (best == QUERN_OK || exit_rank(c) < exit_rank(best)))
+            best = c;
+    }
+    return best;
+}
+
 void qn_help_all(qn_io *io)
 {
     qn_io_print(io, "quern VERB [options]: run language models on this machine\n\n");
@@ -51,8 +68,6 @@ void qn_help_all(qn_io *io)
     for (const qn_named *e = qn_environment; e->name; e++)
         qn_io_print(io, "  %-14s %s\n", e->name, e->text);
     qn_io_print(io, "\nExit status: 0, or\n");
-    for (int status = 1; status < 256; status++)
-        for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++)
-            if (quern_code_exit((quern_code)code) == status)
-                qn_io_print(io, "  %-3d  %s\n", status, quern_code_text((quern_code)code));
+    for (quern_code c = qn_exit_next(QUERN_OK); c != QUERN_OK; c = qn_exit_next(c))
+        qn_io_print(io, "  %-3d  %s\n", quern_code_exit(c), quern_code_text(c));
 }

@@ -133,13 +133,11 @@ void qn_help_man(qn_io *io)
         qn_io_print(io, "\n");
     }
     qn_io_print(io, ".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR\nall went well\n");
-    for (int status = 1; status < 256; status++)
-        for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++) {
-            if (quern_code_exit((quern_code)code) != status) continue;
-            qn_io_print(io, ".TP\n\\fB%d\\fR\n", status);
-            roff_text(io, qn_str_z(quern_code_text((quern_code)code)));
-            qn_io_print(io, "\n");
-        }
+    for (quern_code c = qn_exit_next(QUERN_OK); c != QUERN_OK; c = qn_exit_next(c)) {
+        qn_io_print(io, ".TP\n\\fB%d\\fR\n", quern_code_exit(c));
+        roff_text(io, qn_str_z(quern_code_text(c)));
+        qn_io_print(io, "\n");
+    }
 }
 
 /* -- Markdown ---------------------------------------------------------------------------------- */
@@ -205,8 +203,6 @@ void qn_help_markdown(qn_io *io)
     }
     qn_io_print(io,
                 "\n## Exit status\n\n| status | meaning |\n| --- | --- |\n| 0 | all went well |\n");
-    for (int status = 1; status < 256; status++)
-        for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++)
-            if (quern_code_exit((quern_code)code) == status)
-                qn_io_print(io, "| %d | %s |\n", status, quern_code_text((quern_code)code));
+    for (quern_code c = qn_exit_next(QUERN_OK); c != QUERN_OK; c = qn_exit_next(c))
+        qn_io_print(io, "| %d | %s |\n", quern_code_exit(c), quern_code_text(c));
 }
