@@ -380,6 +380,15 @@ static qn_jv container(qn_jrun *r, const qn_jnode *n)
     return out;
 }
 
+static qn_jv slice(qn_jrun *r, const qn_jnode *n)
+{
+    const qn_jv v = qn_jinja_eval(r, n->a);
+    const qn_jv at[3] = {n->b ? qn_jinja_eval(r, n->b) : qn_jv_none(),
+                         n->c ? qn_jinja_eval(r, n->c) : qn_jv_none(),
+                         n->d ? qn_jinja_eval(r, n->d) : qn_jv_none()};
+    return r->rc == QN_OK ? qn_jv_slice(r, v, at) : v;
+}
+
 static qn_jv eval(qn_jrun *r, const qn_jnode *n)
 {
     qn_jv v;
@@ -405,13 +414,8 @@ static qn_jv eval(qn_jrun *r, const qn_jnode *n)
     case QN_JN_ITEM:
         v = qn_jinja_eval(r, n->a);
         return qn_jinja_item(r, v, qn_jinja_eval(r, n->b));
-    case QN_JN_SLICE: {
-        v = qn_jinja_eval(r, n->a);
-        const qn_jv at[3] = {n->b ? qn_jinja_eval(r, n->b) : qn_jv_none(),
-                             n->c ? qn_jinja_eval(r, n->c) : qn_jv_none(),
-                             n->d ? qn_jinja_eval(r, n->d) : qn_jv_none()};
-        return r->rc == QN_OK ? qn_jv_slice(r, v, at) : v;
-    }
+    case QN_JN_SLICE:
+        return slice(r, n);
     case QN_JN_CALL: {
         v = qn_jinja_eval(r, n->a);
         const qn_jargs a = qn_jinja_args(r, n->b);

@@ -160,6 +160,38 @@ static void exec_call(qn_jrun *r, const qn_jnode *n)
     if (r->rc == QN_OK) qn_jv_write(r, r->out, v, false);
 }
 
+static void exec_if(qn_jrun *r, const qn_jnode *n)
+{
+    while (!qn_jv_true(qn_jinja_eval(r, n->a)) && r->rc == QN_OK) {
+        const bool is_elif = n->c && n->c->kind == QN_JN_IF && !n->c->next;
+        if (!is_elif) {
+            qn_jinja_exec(r, n->c);
+            return;
+        }
+        n = n->c;
+    }
+    if (r->rc == QN_OK) qn_jinja_exec(r, n->b);
+}
+
+/* A block whose text goes through filters: into a variable or out. */
+static void exec_captured(qn_jrun *r, const qn_jnode *n)
+{
+    const bool set = n->kind == QN_JN_SET_BLOCK;
+    const qn_jnode *filters = set ? n->b : n->a;
+    qn_jv v = capture(r, set ? n->c : n->b);
+    if (filters) {
+        qn_jscope *scope = r->scope;
+        r->scope = qn_jinja_scope(r, scope);
+        qn_jinja_define(r, r->scope, "", v); /* what the filters are applied to */
+        v = qn_jinja_eval(r, filters);
+        r->scope = scope;
+    }
+    if (set)
+        qn_jinja_assign(r, n->a, v);
+    else if (r->rc == QN_OK)
+        qn_jv_write(r, r->out, v, false);
+}
+
 static void exec_one(qn_jrun *r, const qn_jnode *n)
 {
     qn_jv v;
@@ -172,15 +204,7 @@ static void exec_one(qn_jrun *r, const qn_jnode *n)
         if (r->rc == QN_OK) qn_jv_write(r, r->out, v, false);
         break;
     case QN_JN_IF:
-        while (n && n->kind == QN_JN_IF && !qn_jv_true(qn_jinja_eval(r, n->a)) && r->rc == QN_OK) {
-            const bool is_elif = n->c && n->c->kind == QN_JN_IF && !n->c->next;
-            if (!is_elif) {
-                qn_jinja_exec(r, n->c);
-                return;
-            }
-            n = n->c;
-        }
-        if (r->rc == QN_OK) qn_jinja_exec(r, n->b);
+        exec_if(r, n);
         break;
     case QN_JN_FOR:
         v = qn_jinja_eval(r, n->b);
@@ -191,18 +215,7 @@ static void exec_one(qn_jrun *r, const qn_jnode *n)
         break;
     case QN_JN_SET_BLOCK:
     case QN_JN_FILTER_BLOCK:
-        v = capture(r, n->kind == QN_JN_SET_BLOCK ? n->c : n->b);
-        if (n->kind == QN_JN_SET_BLOCK ? n->b != NULL : true) {
-            qn_jscope *scope = r->scope;
-            r->scope = qn_jinja_scope(r, scope);
-            qn_jinja_define(r, r->scope, "", v); /* what the filters are applied to */
-            v = qn_jinja_eval(r, n->kind == QN_JN_SET_BLOCK ? n->b : n->a);
-            r->scope = scope;
-        }
-        if (n->kind == QN_JN_SET_BLOCK)
-            qn_jinja_assign(r, n->a, v);
-        else if (r->rc == QN_OK)
-            qn_jv_write(r, r->out, v, false);
+        exec_captured(r, n);
         break;
     case QN_JN_WITH:
         exec_with(r, n);

@@ -83,6 +83,18 @@ static void body_to(qn_jnode **out, qn_jparse *p, const char *end)
     block_end(p);
 }
 
+/* What may stand between a body and its end word, which is eaten with its tag. */
+static void else_to(qn_jnode **out, qn_jparse *p, const char *end)
+{
+    if (p->rc != QN_OK) return;
+    if (qn_jinja_skip_name(p, "else")) {
+        if (block_end(p)) body_to(out, p, end);
+        return;
+    }
+    p->t++;
+    block_end(p);
+}
+
 static void parse_if(qn_jnode *n, qn_jparse *p)
 {
     n->kind = QN_JN_IF;
@@ -98,13 +110,7 @@ static void parse_if(qn_jnode *n, qn_jparse *p)
         if (!block_end(p)) return;
         qn_jinja_body(&n->b, p, "elif else endif");
     }
-    if (p->rc != QN_OK) return;
-    if (qn_jinja_skip_name(p, "else")) {
-        if (block_end(p)) body_to(&n->c, p, "endif");
-        return;
-    }
-    p->t++;
-    block_end(p);
+    else_to(&n->c, p, "endif");
 }
 
 static void parse_for(qn_jnode *n, qn_jparse *p)
@@ -121,13 +127,7 @@ static void parse_for(qn_jnode *n, qn_jparse *p)
     p->loops++;
     qn_jinja_body(&n->d, p, "else endfor");
     p->loops--;
-    if (p->rc != QN_OK) return;
-    if (qn_jinja_skip_name(p, "else")) {
-        if (block_end(p)) body_to(&n->e, p, "endfor");
-        return;
-    }
-    p->t++;
-    block_end(p);
+    else_to(&n->e, p, "endfor");
 }
 
 static void parse_set(qn_jnode *n, qn_jparse *p)
