@@ -125,31 +125,13 @@ static void provoke_LIMIT(qt *t, quern_code code)
     ends(t, "\"$QUERN\" generate --model " MODEL " --context 4 abcdefghijklmnop", code, "4");
 }
 
-/* A SIGINT that waits for the program: it and the mask pass through exec, so no clock decides. */
 static void provoke_CANCELLED(qt *t, quern_code code)
 {
-    char err[600], said[64] = "";
-    snprintf(err, sizeof err, "%s/cancelled.err", qt_tmp());
-    const pid_t pid = fork();
-    if (pid == 0) {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigprocmask(SIG_BLOCK, &set, NULL);
-        raise(SIGINT);
-        if (freopen("/dev/null", "wb", stdout) && freopen(err, "wb", stderr))
-            execl(QUERN_PROGRAM, "quern", "generate", "--model", MODEL, "--max-tokens", "400",
-                  "--ignore-eos", "a", (char *)NULL);
-        _exit(1);
-    }
-    int status = 0;
-    waitpid(pid, &status, 0);
-    QT_OKF(t, WIFEXITED(status) && WEXITSTATUS(status) == quern_code_exit(code), "status %#x",
-           (unsigned)status);
-    FILE *f = fopen(err, "rb");
-    if (f) said[fread(said, 1, sizeof said - 1, f)] = '\0';
-    if (f) fclose(f);
-    QT_STR(t, said, "quern: cancelled\n");
+    static const char *const args[] = {"quern", "generate",     "--model", MODEL, "--max-tokens",
+                                       "400",   "--ignore-eos", "a",       NULL};
+    const program_result *r = program_interrupted(args);
+    QT_EQ(t, r->status, quern_code_exit(code));
+    QT_STR(t, r->err, "quern: cancelled\n");
 }
 
 /* Weights that are no numbers: the fault is the model's, and it is named. */

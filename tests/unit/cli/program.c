@@ -2,9 +2,12 @@
 /* program.c - see program.h. */
 #include "program.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "qt.h"
 
@@ -16,9 +19,17 @@ static void read_file(char *to, size_t cap, const char *path)
     if (f) fclose(f);
 }
 
-const program_result *program_shell(const char *command)
+static const program_result *ended(int status, const char *out, const char *err)
 {
     static program_result r;
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    read_file(r.out, sizeof r.out, out);
+    read_file(r.err, sizeof r.err, err);
+    return &r;
+}
+
+const program_result *program_shell(const char *command)
+{
     char line[2000], out[600], err[600], script[600];
     snprintf(out, sizeof out, "%s/shell.out", qt_tmp());
     snprintf(err, sizeof err, "%s/shell.err", qt_tmp());
@@ -28,11 +39,7 @@ const program_result *program_shell(const char *command)
     if (f) fclose(f);
     setenv("QUERN", QUERN_PROGRAM, 1);
     snprintf(line, sizeof line, "bash '%s' >'%s' 2>'%s'", script, out, err);
-    const int status = system(line);
-    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    read_file(r.out, sizeof r.out, out);
-    read_file(r.err, sizeof r.err, err);
-    return &r;
+    return ended(system(line), out, err);
 }
 
 const program_result *program_run(const char *args)
@@ -40,4 +47,26 @@ const program_result *program_run(const char *args)
     char command[4096];
     snprintf(command, sizeof command, "exec \"$QUERN\" %s", args);
     return program_shell(command);
+}
+
+const program_result *program_interrupted(const char *const *args)
+{
+    char out[600], err[600];
+    int status = 0;
+    snprintf(out, sizeof out, "%s/interrupted.out", qt_tmp());
+    snprintf(err, sizeof err, "%s/interrupted.err", qt_tmp());
+    const pid_t pid = fork();
+    if (pid == 0) {
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        raise(SIGINT);
+        char *v[16] = {NULL};
+        for (int i = 0; args[i]; i++) v[i] = strdup(args[i]);
+        if (freopen(out, "wb", stdout) && freopen(err, "wb", stderr)) execv(QUERN_PROGRAM, v);
+        _exit(1);
+    }
+    waitpid(pid, &status, 0);
+    return ended(status, out, err);
 }

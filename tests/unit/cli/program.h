@@ -12,5 +12,8 @@ typedef struct program_result {
 const program_result *program_run(const char *args);
 /* Any command of bash, "$QUERN" being the program. */
 const program_result *program_shell(const char *command);
+/* The program with args[] (NULL-terminated, the first is its own name) and a SIGINT that waits for it: mask
+ * and pending signals pass through exec, so it is there whenever the verb looks, and no clock decides. */
+const program_result *program_interrupted(const char *const *args);
 
 #endif

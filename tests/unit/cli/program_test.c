@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_test.c - the program itself: results on stdout, words on stderr, exit statuses of
  * errors.def. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "dep/json.h"
+#include "program.h"
 #include "qt.h"
 #include "quern/quern.h"
 
@@ -21,37 +21,9 @@
 #define FOREIGN_ISA "avx512"
 #endif
 
-typedef struct result {
-    char out[1 << 16], err[1 << 12];
-    int status;
-} result;
-
-static void read_file(char *to, size_t cap, const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    const size_t n = f ? fread(to, 1, cap - 1, f) : 0;
-    to[n] = '\0';
-    if (f) fclose(f);
-}
-
-/* Runs `quern ARGS` in a shell. */
-static const result *quern(const char *args)
-{
-    static result r;
-    char command[2048], out[600], err[600];
-    snprintf(out, sizeof out, "%s/out", qt_tmp());
-    snprintf(err, sizeof err, "%s/err", qt_tmp());
-    snprintf(command, sizeof command, "%s %s >'%s' 2>'%s'", QUERN_PROGRAM, args, out, err);
-    const int status = system(command);
-    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    read_file(r.out, sizeof r.out, out);
-    read_file(r.err, sizeof r.err, err);
-    return &r;
-}
-
 static void fails(qt *t, const char *args, quern_code code, const char *word)
 {
-    const result *r = quern(args);
+    const program_result *r = program_run(args);
     QT_OKF(t, r->status == quern_code_exit(code), "%s: status %d, expected %d (%s)", args,
            r->status, quern_code_exit(code), r->err);
     QT_OKF(t, strstr(r->err, word) != NULL, "%s: \"%s\" does not say \"%s\"", args, r->err, word);
@@ -60,19 +32,19 @@ static void fails(qt *t, const char *args, quern_code code, const char *word)
 
 static void version_is_one_line(qt *t)
 {
-    const result *r = quern("version");
+    const program_result *r = program_run("version");
     char want[64];
     snprintf(want, sizeof want, "quern %s\n", quern_version());
     QT_EQ(t, r->status, 0);
     QT_STR(t, r->out, want);
     QT_STR(t, r->err, "");
-    QT_STR(t, quern("--version")->out, want);
+    QT_STR(t, program_run("--version")->out, want);
 }
 
 static void help_lists_all_verbs(qt *t)
 {
     static const char *const verbs[] = {"generate", "inspect", "bench", "version", "help"};
-    const result *r = quern("help");
+    const program_result *r = program_run("help");
     QT_EQ(t, r->status, 0);
     for (size_t i = 0; i < QT_LEN(verbs); i++)
         QT_OKF(t, strstr(r->out, verbs[i]) != NULL, "%s", verbs[i]);
@@ -82,9 +54,9 @@ static void help_lists_all_verbs(qt *t)
                  quern_code_text((quern_code)code));
         QT_OKF(t, strstr(r->out, line) != NULL, "%s", line);
     }
-    QT_OK(t, strstr(quern("generate --help")->out, "--max-tokens N"));
-    QT_OK(t, strstr(quern("help bench")->out, "--depth N"));
-    QT_OK(t, quern("--help")->status == 0 && quern("")->status == 0);
+    QT_OK(t, strstr(program_run("generate --help")->out, "--max-tokens N"));
+    QT_OK(t, strstr(program_run("help bench")->out, "--depth N"));
+    QT_OK(t, program_run("--help")->status == 0 && program_run("")->status == 0);
 }
 
 static void inval_is_64(qt *t)
@@ -140,7 +112,7 @@ static void unsupported_is_69(qt *t)
     snprintf(args, sizeof args, "generate --model '%s' a", dir);
     fails(t, args, QUERN_E_UNSUPPORTED, "model type \"qwen9\"");
     snprintf(args, sizeof args, "inspect '%s'", dir);
-    const result *r = quern(args);
+    const program_result *r = program_run(args);
     QT_OK(t, r->status == 0 && strstr(r->out, "problem: ") && strstr(r->out, "qwen9"));
 }
 
@@ -193,41 +165,19 @@ static void a_closed_stream_is_74(qt *t)
     }
 }
 
-/* Runs the program with a SIGINT that waits for it: mask and pending signals pass through exec, so it
- * is there whenever the verb looks, and no clock decides. */
-static int interrupted(const char *out, const char *const *args)
-{
-    const pid_t pid = fork();
-    if (pid == 0) {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigprocmask(SIG_BLOCK, &set, NULL);
-        raise(SIGINT);
-        char *v[16] = {NULL};
-        for (int i = 0; args[i]; i++) v[i] = strdup(args[i]);
-        if (freopen(out, "wb", stdout)) execv(QUERN_PROGRAM, v);
-        _exit(1);
-    }
-    int status = 0;
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void cancelled_is_130(qt *t)
 {
     static const char *const generate[] = {
         "quern", "generate", "--model", MODEL, "--max-tokens", "400", "--ignore-eos", "a", NULL};
     static const char *const bench[] = {"quern", "bench", "--model", MODEL,  "--prompt", "100",
                                         "--gen", "300",   "--reps",  "1000", NULL};
-    char out[600], text[4096];
-    snprintf(out, sizeof out, "%s/out", qt_tmp());
-    QT_EQ(t, interrupted(out, generate), 130);
-    read_file(text, sizeof text, out);
-    QT_OK(t, text[0] && text[strlen(text) - 1] == '\n'); /* the stream still ended as it should */
-    QT_EQ(t, interrupted(out, bench), 130);
-    read_file(text, sizeof text, out);
-    QT_STR(t, text, "");
+    const program_result *r = program_interrupted(generate);
+    QT_EQ(t, r->status, 130);
+    QT_OK(t, r->out[0] &&
+                 r->out[strlen(r->out) - 1] == '\n'); /* the stream still ended as it should */
+    r = program_interrupted(bench);
+    QT_EQ(t, r->status, 130);
+    QT_STR(t, r->out, "");
 }
 
 /* Each of these changes what greedy decoding of this model would say. */
@@ -239,14 +189,14 @@ static void penalties_and_biases_reach_the_draw(qt *t)
                                        "--logit-bias 70=1000 --logit-bias 3=-5.5"};
     char args[512], plain[512];
     const char *rest = "generate --model " MODEL " --temp 0 --max-tokens 30 --ignore-eos abc";
-    snprintf(plain, sizeof plain, "%.400s", quern(rest)->out);
+    snprintf(plain, sizeof plain, "%.400s", program_run(rest)->out);
     for (size_t i = 0; i < QT_LEN(with); i++) {
         snprintf(args, sizeof args, "%s %s", rest, with[i]);
-        const result *r = quern(args);
+        const program_result *r = program_run(args);
         QT_OKF(t, r->status == 0 && strcmp(r->out, plain) != 0, "%s: %s", with[i], r->err);
     }
     snprintf(args, sizeof args, "%s --min-tokens 3 --xtc-probability 1 --xtc-threshold 0.05", rest);
-    QT_EQ(t, quern(args)->status, 0);
+    QT_EQ(t, program_run(args)->status, 0);
     fails(t, "generate --model " MODEL " --logit-bias 5 abc", QUERN_E_INVAL, "expected ID=VALUE");
     fails(t, "generate --model " MODEL " --logit-bias 5=x abc", QUERN_E_INVAL, "expected ID=VALUE");
     fails(t, "generate --model " MODEL " --logit-bias 101=1 abc", QUERN_E_INVAL, "id 101");
@@ -259,17 +209,18 @@ static void penalties_and_biases_reach_the_draw(qt *t)
 static void generate_gives_text_and_nothing_else(qt *t)
 {
     char first[4096];
-    const result *r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos abc");
+    const program_result *r =
+        program_run("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos abc");
     QT_EQ(t, r->status, 0);
     QT_STR(t, r->err, "");
     const size_t n = strlen(r->out);
     QT_OK(t, n > 1 && r->out[n - 1] == '\n');
     snprintf(first, sizeof first, "%.4000s", r->out);
-    r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos --stats "
-              "--threads 2 --chunk 1 --prompt abc");
+    r = program_run("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos --stats "
+                    "--threads 2 --chunk 1 --prompt abc");
     QT_STR(t, r->out, first); /* threads and chunks change nothing */
     QT_OK(t, strstr(r->err, "completion 8 tokens"));
-    r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos - </dev/null");
+    r = program_run("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos - </dev/null");
     QT_EQ(t, r->status, 64);
 }
 
@@ -278,14 +229,15 @@ static void a_seed_repeats_the_text(qt *t)
     char first[4096];
     const char *args = "generate --model " MODEL " --temp 1 --top-p 0.9 --top-k 50 --min-p 0.01 "
                        "--seed 7 --max-tokens 20 --ignore-eos abc";
-    snprintf(first, sizeof first, "%.4000s", quern(args)->out);
-    QT_STR(t, quern(args)->out, first);
+    snprintf(first, sizeof first, "%.4000s", program_run(args)->out);
+    QT_STR(t, program_run(args)->out, first);
     QT_OK(t, strlen(first) > 1);
 }
 
 static void a_stop_text_is_cut_off(qt *t)
 {
-    const result *r = quern("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos abc");
+    const program_result *r =
+        program_run("generate --model " MODEL " --temp 0 --max-tokens 8 --ignore-eos abc");
     char whole[256], args[512];
     snprintf(whole, sizeof whole, "%.200s", r->out);
     const size_t n = strlen(whole);
@@ -295,7 +247,7 @@ static void a_stop_text_is_cut_off(qt *t)
     snprintf(args, sizeof args,
              "generate --model %s --temp 0 --max-tokens 8 --ignore-eos --stop '%s' abc", MODEL,
              stop);
-    r = quern(args);
+    r = program_run(args);
     QT_EQ(t, r->status, 0);
     QT_OKF(t, strstr(r->out, stop) == NULL && strlen(r->out) < n, "\"%s\" of \"%s\" at \"%s\"",
            r->out, whole, stop);
@@ -349,31 +301,31 @@ static void a_stop_text_may_begin_with_the_first_space(qt *t)
         const int n = snprintf(
             args, sizeof args,
             "generate --model '%s' --temp 1 --seed %d --max-tokens 6 --ignore-eos abc", dir, seed);
-        const result *r = quern(args);
+        const program_result *r = program_run(args);
         if (!QT_OKF(t, r->status == 0, "%s", r->err)) return;
         if (r->out[0] != ' ' || r->out[1] < 'a' || r->out[1] > 'z') continue;
         found++;
         snprintf(args + n, sizeof args - (size_t)n, " --stop ' %c'", r->out[1]);
-        QT_STR(t, quern(args)->out, "\n");
+        QT_STR(t, program_run(args)->out, "\n");
     }
     QT_OK(t, found > 0);
 }
 
 static void inspect_gives_json(qt *t)
 {
-    const result *r = quern("inspect --json --tensors " MODEL);
+    const program_result *r = program_run("inspect --json --tensors " MODEL);
     qn_json *root = NULL;
     QT_EQ(t, r->status, 0);
     QT_EQ(t, qn_json_parse(&root, r->out, strlen(r->out), SIZE_MAX, NULL), QN_OK);
     QT_OK(t, qn_json_len(qn_json_get(root, "tensors")) > 5 && qn_json_get(root, "model"));
     qn_json_free(root);
-    QT_OK(t, strstr(quern("inspect " MODEL)->out, "llama.block_count = "));
+    QT_OK(t, strstr(program_run("inspect " MODEL)->out, "llama.block_count = "));
 }
 
 static void bench_gives_one_json_line(qt *t)
 {
-    const result *r =
-        quern("bench --model " MODEL " --prompt 20 --gen 3 --threads 1 --reps 2 --json");
+    const program_result *r =
+        program_run("bench --model " MODEL " --prompt 20 --gen 3 --threads 1 --reps 2 --json");
     qn_json *root = NULL;
     QT_EQ(t, r->status, 0);
     QT_EQ(t, qn_json_parse(&root, r->out, strlen(r->out), SIZE_MAX, NULL), QN_OK);
@@ -383,7 +335,8 @@ static void bench_gives_one_json_line(qt *t)
     QT_EQ(t, qn_json_len(qn_json_get(root, "reps")), 2);
     QT_EQ(t, qn_json_len(qn_json_get(root, "ids")), 4);
     qn_json_free(root);
-    QT_OK(t, strstr(quern("bench --model " MODEL " --prompt 4 --gen 2 --depth 9")->out, "depth 9"));
+    QT_OK(t, strstr(program_run("bench --model " MODEL " --prompt 4 --gen 2 --depth 9")->out,
+                    "depth 9"));
 }
 
 static void packed_weights_live_under_the_home(qt *t)
@@ -393,10 +346,12 @@ static void packed_weights_live_under_the_home(qt *t)
     setenv("QUERN_HOME", qt_tmp(), 1);
     snprintf(path, sizeof path, "%s/images", qt_tmp());
     snprintf(args, sizeof args, "generate --model %s --pack --max-tokens 2 abc", MODEL);
-    QT_EQ(t, quern(args)->status, 0);
+    QT_EQ(t, program_run(args)->status, 0);
     QT_EQ(t, stat(path, &st), 0);
-    QT_OK(t, strstr(quern("generate --model " MODEL " --pack --log info --max-tokens 2 abc")->err,
-                    "rebuild") == NULL);
+    QT_OK(
+        t,
+        strstr(program_run("generate --model " MODEL " --pack --log info --max-tokens 2 abc")->err,
+               "rebuild") == NULL);
     unsetenv("QUERN_HOME");
 }
 

@@ -13,32 +13,11 @@
 
 #define GOLDEN "tests/golden/gemma3/"
 
-static qn_model *opened(qt *t, const char *path)
-{
-    qn_model *m = NULL;
-    qn_err err = {0};
-    QT_OKF(t, qn_model_open(&m, path, NULL, &err) == QN_OK, "%s", err.msg);
-    return m;
-}
-
-static void refused(qt *t, const char *path, qn_code code, const char *word)
-{
-    qn_model *m = NULL;
-    qn_err err = {0};
-    const size_t before = qn_alloc_live();
-    const qn_code rc = qn_model_open(&m, path, NULL, &err);
-    QT_OKF(t, rc == code && m == NULL, "%s: %s instead of %s", word, quern_code_name(rc),
-           quern_code_name(code));
-    QT_OKF(t, strstr(err.msg, word) != NULL, "\"%s\" does not say \"%s\"", err.msg, word);
-    QT_EQ(t, qn_alloc_live(), before);
-    qn_model_unref(m);
-}
-
 static void five_of_six_layers_of_a_gguf_slide(qt *t)
 {
     qn_group_desc groups[QN_MAX_GROUPS];
     uint32_t of[QN_MAX_LAYERS];
-    qn_model *m = opened(t, GOLDEN "gguf-bf16/model.gguf");
+    qn_model *m = tiny_opened(t, GOLDEN "gguf-bf16/model.gguf");
     if (!m) return;
     const qn_model_desc *d = qn_model_get_desc(m);
     QT_STR(t, d->family, "gemma3");
@@ -58,7 +37,7 @@ static void five_of_six_layers_of_a_gguf_slide(qt *t)
 
 static void a_gguf_without_a_window_has_full_layers_only(qt *t)
 {
-    qn_model *m = opened(t, GOLDEN "gguf-f16-full/model.gguf");
+    qn_model *m = tiny_opened(t, GOLDEN "gguf-f16-full/model.gguf");
     if (!m) return;
     QT_EQ(t, qn_model_get_desc(m)->window, 0);
     for (uint32_t l = 0; l < 2; l++) QT_OK(t, !qn_layer_bit(qn_model_get_desc(m)->sliding, l));
@@ -67,7 +46,7 @@ static void a_gguf_without_a_window_has_full_layers_only(qt *t)
 
 static void the_largest_gguf_scales_by_width_over_heads(qt *t)
 {
-    qn_model *m = opened(t, GOLDEN "gguf-f16-deep/model.gguf");
+    qn_model *m = tiny_opened(t, GOLDEN "gguf-f16-deep/model.gguf");
     if (!m) return;
     QT_OK(t, qn_model_get_desc(m)->attention_scale == 0.5f); /* 1 / sqrt(16 / 4) */
     qn_model_unref(m);
@@ -75,7 +54,8 @@ static void the_largest_gguf_scales_by_width_over_heads(qt *t)
 
 static void gains_are_one_more_than_safetensors_say(qt *t)
 {
-    qn_model *a = opened(t, GOLDEN "gguf-bf16/model.gguf"), *b = opened(t, GOLDEN "st-bf16");
+    qn_model *a = tiny_opened(t, GOLDEN "gguf-bf16/model.gguf"),
+             *b = tiny_opened(t, GOLDEN "st-bf16");
     if (a && b) {
         const qn_layer_weights *x = &a->weights.layers[3], *y = &b->weights.layers[3];
         qt_same(t, x->attn_norm, y->attn_norm, 48);
@@ -94,7 +74,7 @@ static void vision_is_left_out_and_counted(qt *t)
 {
     static const char *const names[] = {GOLDEN "st-f16-inside", GOLDEN "st-f16-inside-new"};
     for (size_t i = 0; i < QT_LEN(names); i++) {
-        qn_model *m = opened(t, names[i]);
+        qn_model *m = tiny_opened(t, names[i]);
         if (!m) continue;
         const qn_model_desc *d = qn_model_get_desc(m);
         QT_EQ(t, m->weights.n_dropped, 3);
@@ -142,11 +122,11 @@ static void ids_of_media_may_lie_behind_the_table(qt *t)
         qn_free(bytes);
     }
     write_tokenizer(dir, 64);
-    qn_model *m = opened(t, dir);
+    qn_model *m = tiny_opened(t, dir);
     if (m) QT_EQ(t, qn_tokenizer_size(qn_model_tokenizer(m)), 165);
     qn_model_unref(m);
     write_tokenizer(dir, 65);
-    refused(t, dir, QN_E_FORMAT, "the tokenizer has 166 ids, the embedding table 101 rows");
+    tiny_refused(t, dir, QN_E_FORMAT, "the tokenizer has 166 ids, the embedding table 101 rows");
 }
 
 #define GEMMA "\"model_type\": \"gemma3_text\", \"head_dim\": 8, "
@@ -184,8 +164,8 @@ static void hostile_configs_are_refused_by_key(qt *t)
         {SLIDES, QN_E_FORMAT, "self_attn.q_norm.weight"}, /* the tensors are llama's */
     };
     for (size_t i = 0; i < QT_LEN(rows); i++)
-        refused(t, tiny_hf(t, "hostile", tiny_config(rows[i].extra), "", false), rows[i].code,
-                rows[i].word);
+        tiny_refused(t, tiny_hf(t, "hostile", tiny_config(rows[i].extra), "", false), rows[i].code,
+                     rows[i].word);
 }
 
 static void a_weight_that_is_not_finite_is_found_by_name(qt *t)
@@ -193,7 +173,7 @@ static void a_weight_that_is_not_finite_is_found_by_name(qt *t)
     static float gain[16];
     static uint16_t up[64 * 48]; /* bf16 */
     char name[96] = "";
-    qn_model *m = opened(t, GOLDEN "st-bf16");
+    qn_model *m = tiny_opened(t, GOLDEN "st-bf16");
     if (!m) return;
     QT_OK(t, !qn_model_find_nan(name, sizeof name, m, UINT64_MAX));
     qn_matrix *x = &m->weights.layers[2].up;

@@ -10,30 +10,9 @@
 #include "model/model_int.h"
 #include "tiny.h"
 
-static void refused(qt *t, const char *path, qn_code code, const char *word)
-{
-    qn_model *m = NULL;
-    qn_err err = {0};
-    const size_t before = qn_alloc_live();
-    const qn_code rc = qn_model_open(&m, path, NULL, &err);
-    QT_OKF(t, rc == code && m == NULL, "%s: %s instead of %s", word, quern_code_name(rc),
-           quern_code_name(code));
-    QT_OKF(t, strstr(err.msg, word) != NULL, "\"%s\" does not say \"%s\"", err.msg, word);
-    QT_EQ(t, qn_alloc_live(), before);
-    qn_model_unref(m);
-}
-
-static qn_model *opened(qt *t, const char *path)
-{
-    qn_model *m = NULL;
-    qn_err err = {0};
-    QT_OKF(t, qn_model_open(&m, path, NULL, &err) == QN_OK, "%s", err.msg);
-    return m;
-}
-
 static void a_gguf_gives_its_descriptor(qt *t)
 {
-    qn_model *m = opened(t, tiny_gguf(t, &(tiny){0}));
+    qn_model *m = tiny_opened(t, tiny_gguf(t, &(tiny){0}));
     if (!m) return;
     const qn_model_desc *d = qn_model_get_desc(m);
     QT_STR(t, d->family, "llama");
@@ -55,7 +34,7 @@ static void a_gguf_gives_its_descriptor(qt *t)
 static void a_directory_gives_the_same_descriptor_with_split_rope(qt *t)
 {
     qn_model *m =
-        opened(t, tiny_hf(t, "plain", tiny_config("\"model_type\": \"llama\","), "", true));
+        tiny_opened(t, tiny_hf(t, "plain", tiny_config("\"model_type\": \"llama\","), "", true));
     if (!m) return;
     const qn_model_desc *d = qn_model_get_desc(m);
     QT_EQ(t, d->n_kv_heads, TINY_KV);
@@ -69,15 +48,15 @@ static void the_weights_file_stands_for_its_directory(qt *t)
     char path[600];
     snprintf(path, sizeof path, "%s/model.safetensors",
              tiny_hf(t, "file", tiny_config("\"model_type\": \"llama\","), "", true));
-    qn_model *m = opened(t, path);
+    qn_model *m = tiny_opened(t, path);
     if (m) QT_STR(t, qn_model_path(m), path);
     qn_model_unref(m);
 }
 
 static void names_of_a_wrapped_checkpoint_are_found(qt *t)
 {
-    qn_model *m = opened(t, tiny_hf(t, "wrapped", tiny_config("\"model_type\": \"llama\","),
-                                    "language_model.", true));
+    qn_model *m = tiny_opened(t, tiny_hf(t, "wrapped", tiny_config("\"model_type\": \"llama\","),
+                                         "language_model.", true));
     if (m) QT_OK(t, !qn_model_get_desc(m)->tied);
     qn_model_unref(m);
 }
@@ -85,7 +64,7 @@ static void names_of_a_wrapped_checkpoint_are_found(qt *t)
 static void a_tied_checkpoint_may_keep_its_head_on_disk(qt *t)
 {
     const char *config = tiny_config("\"model_type\": \"llama\", \"tie_word_embeddings\": true,");
-    qn_model *m = opened(t, tiny_hf(t, "tied", config, "", true));
+    qn_model *m = tiny_opened(t, tiny_hf(t, "tied", config, "", true));
     if (m) QT_OK(t, qn_model_get_desc(m)->tied);
     qn_model_unref(m);
 }
@@ -94,10 +73,10 @@ static void mistral_is_read_as_llama_with_its_window(qt *t)
 {
     qn_group_desc groups[QN_MAX_GROUPS];
     uint32_t of[2];
-    qn_model *m = opened(t, tiny_hf(t, "mistral",
-                                    tiny_config("\"model_type\": \"mistral\", "
-                                                "\"sliding_window\": 16,"),
-                                    "", true));
+    qn_model *m = tiny_opened(t, tiny_hf(t, "mistral",
+                                         tiny_config("\"model_type\": \"mistral\", "
+                                                     "\"sliding_window\": 16,"),
+                                         "", true));
     if (!m) return;
     QT_EQ(t, qn_model_groups(m, QN_KV_F16, groups, of), 1);
     QT_EQ(t, groups[0].kind, QN_GROUP_WINDOW);
@@ -111,11 +90,11 @@ static void layer_types_make_two_groups(qt *t)
     qn_group_desc groups[QN_MAX_GROUPS];
     uint32_t of[2];
     qn_model *m =
-        opened(t, tiny_hf(t, "layers",
-                          tiny_config("\"model_type\": \"llama\", \"sliding_window\": 16, "
-                                      "\"layer_types\": [\"full_attention\", "
-                                      "\"sliding_attention\"],"),
-                          "", true));
+        tiny_opened(t, tiny_hf(t, "layers",
+                               tiny_config("\"model_type\": \"llama\", \"sliding_window\": 16, "
+                                           "\"layer_types\": [\"full_attention\", "
+                                           "\"sliding_attention\"],"),
+                               "", true));
     if (!m) return;
     QT_EQ(t, qn_model_groups(m, QN_KV_F32, groups, of), 2);
     QT_OK(t, groups[0].kind == QN_GROUP_FULL && groups[1].kind == QN_GROUP_WINDOW);
@@ -125,7 +104,7 @@ static void layer_types_make_two_groups(qt *t)
 
 static void gains_in_half_precision_are_widened(qt *t)
 {
-    qn_model *m = opened(t, tiny_gguf(t, &(tiny){.half_gains = true}));
+    qn_model *m = tiny_opened(t, tiny_gguf(t, &(tiny){.half_gains = true}));
     if (!m) return;
     const float *gain = m->weights.layers[1].attn_norm;
     bool sound = true;
@@ -140,7 +119,7 @@ static void ending_ids_are_a_union(qt *t)
     const char *dir =
         tiny_hf(t, "eos", tiny_config("\"model_type\": \"llama\", \"eos_token_id\": 5,"), "", true);
     (void)qt_file("eos/generation_config.json", generation, strlen(generation));
-    qn_model *m = opened(t, dir);
+    qn_model *m = tiny_opened(t, dir);
     if (!m) return;
     const qn_model_desc *d = qn_model_get_desc(m);
     QT_EQ(t, d->n_eos, 2);
@@ -152,7 +131,7 @@ static void check_recipe(qt *t, const char *text, uint32_t set, float temperatur
 {
     const char *dir = tiny_hf(t, "recipe", tiny_config("\"model_type\": \"llama\","), "", true);
     (void)qt_file("recipe/generation_config.json", text, strlen(text));
-    qn_model *m = opened(t, dir);
+    qn_model *m = tiny_opened(t, dir);
     if (!m) return;
     const qn_recipe *r = qn_model_recipe(m);
     QT_OKF(t, r->set == set && r->temperature == temperature && r->top_k == top_k,
@@ -182,16 +161,16 @@ static void a_recipe_out_of_range_is_refused(qt *t)
     for (size_t i = 0; i < QT_LEN(bad); i++) {
         const char *dir = tiny_hf(t, "wrong", tiny_config("\"model_type\": \"llama\","), "", true);
         (void)qt_file("wrong/generation_config.json", bad[i].text, strlen(bad[i].text));
-        refused(t, dir, bad[i].code, bad[i].word);
+        tiny_refused(t, dir, bad[i].code, bad[i].word);
     }
-    refused(t, tiny_gguf(t, &(tiny){.general = "general.sampling.temp", .value = -2}), QN_E_LIMIT,
-            "general.sampling.temp is -2");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.general = "general.sampling.temp", .value = -2}),
+                 QN_E_LIMIT, "general.sampling.temp is -2");
 }
 
 static void a_recipe_is_read_from_a_gguf(qt *t)
 {
     qn_model *m =
-        opened(t, tiny_gguf(t, &(tiny){.general = "general.sampling.temp", .value = 0.5}));
+        tiny_opened(t, tiny_gguf(t, &(tiny){.general = "general.sampling.temp", .value = 0.5}));
     if (!m) return;
     QT_OK(t, qn_model_recipe(m)->set == QN_RECIPE_TEMPERATURE);
     QT_OK(t, qn_model_recipe(m)->temperature == 0.5f);
@@ -214,11 +193,11 @@ static void a_chat_template_is_found_in_either_place(qt *t)
                          "{\"name\": \"default\", \"template\": \"yes\"}]}";
     const char *dir = tiny_hf(t, "chat", tiny_config("\"model_type\": \"llama\","), "", true);
     (void)qt_file("chat/tokenizer_config.json", config, strlen(config));
-    qn_model *m = opened(t, dir);
+    qn_model *m = tiny_opened(t, dir);
     if (m) QT_STR(t, qn_model_chat_template(m), "yes");
     qn_model_unref(m);
     (void)qt_file("chat/chat_template.jinja", "own file", 8);
-    m = opened(t, dir);
+    m = tiny_opened(t, dir);
     if (m) QT_STR(t, qn_model_chat_template(m), "own file");
     qn_model_unref(m);
 }
@@ -226,17 +205,17 @@ static void a_chat_template_is_found_in_either_place(qt *t)
 static void two_files_of_other_weights_have_other_numerics(qt *t)
 {
     uint64_t a[2], b[2], c[2], again[2];
-    qn_model *m = opened(t, tiny_gguf(t, &(tiny){0}));
+    qn_model *m = tiny_opened(t, tiny_gguf(t, &(tiny){0}));
     if (!m) return;
     qn_model_numerics(m, QN_KV_F16, a);
     qn_model_numerics(m, QN_KV_F32, b);
     qn_model_unref(m);
-    m = opened(t, qt_tmp()[0] ? tiny_gguf(t, &(tiny){0}) : "");
+    m = tiny_opened(t, qt_tmp()[0] ? tiny_gguf(t, &(tiny){0}) : "");
     if (m) qn_model_numerics(m, QN_KV_F16, c);
     qn_model_unref(m);
     char path[600];
     snprintf(path, sizeof path, "%s/tiny.gguf", qt_tmp());
-    m = opened(t, path);
+    m = tiny_opened(t, path);
     if (m) qn_model_numerics(m, QN_KV_F16, again);
     qn_model_unref(m);
     QT_OK(t, memcmp(a, b, sizeof a) != 0); /* another KV format */
@@ -248,34 +227,35 @@ static void two_files_of_other_weights_have_other_numerics(qt *t)
 
 static void a_missing_tensor_is_named(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.no_tensor = "blk.1.ffn_up.weight"}), QN_E_FORMAT,
-            "missing (1): blk.1.ffn_up.weight");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.no_tensor = "blk.1.ffn_up.weight"}), QN_E_FORMAT,
+                 "missing (1): blk.1.ffn_up.weight");
 }
 
 static void an_unexpected_tensor_is_named(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.extra_tensor = "blk.0.surprise.weight"}), QN_E_FORMAT,
-            "unexpected (1): blk.0.surprise.weight");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.extra_tensor = "blk.0.surprise.weight"}), QN_E_FORMAT,
+                 "unexpected (1): blk.0.surprise.weight");
 }
 
 static void missing_and_unexpected_tensors_are_told_together(qt *t)
 {
-    refused(t,
-            tiny_gguf(t, &(tiny){.no_tensor = "output_norm.weight", .extra_tensor = "other.norm"}),
-            QN_E_FORMAT, "missing (1): output_norm.weight; unexpected (1): other.norm");
+    tiny_refused(
+        t, tiny_gguf(t, &(tiny){.no_tensor = "output_norm.weight", .extra_tensor = "other.norm"}),
+        QN_E_FORMAT, "missing (1): output_norm.weight; unexpected (1): other.norm");
 }
 
 static void a_wrong_shape_is_named_with_both_shapes(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.bad_tensor = "blk.0.attn_k.weight"}), QN_E_FORMAT,
-            "blk.0.attn_k.weight is [16, 33], expected [16, 32]");
-    refused(t, tiny_gguf(t, &(tiny){.bad_tensor = "output_norm.weight"}), QN_E_FORMAT,
-            "output_norm.weight is [1, 33], expected [1, 32]");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.bad_tensor = "blk.0.attn_k.weight"}), QN_E_FORMAT,
+                 "blk.0.attn_k.weight is [16, 33], expected [16, 32]");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.bad_tensor = "output_norm.weight"}), QN_E_FORMAT,
+                 "output_norm.weight is [1, 33], expected [1, 32]");
 }
 
 static void tensors_of_no_use_are_dropped(qt *t)
 {
-    qn_model *m = opened(t, tiny_gguf(t, &(tiny){.extra_tensor = "blk.0.attn_rot_embd.weight"}));
+    qn_model *m =
+        tiny_opened(t, tiny_gguf(t, &(tiny){.extra_tensor = "blk.0.attn_rot_embd.weight"}));
     QT_OK(t, m != NULL);
     qn_model_unref(m);
 }
@@ -283,7 +263,7 @@ static void tensors_of_no_use_are_dropped(qt *t)
 static void an_untied_checkpoint_needs_its_head(qt *t)
 {
     const char *config = tiny_config("\"model_type\": \"llama\", \"tie_word_embeddings\": false,");
-    refused(t, tiny_hf(t, "headless", config, "", false), QN_E_FORMAT, "missing (1): lm_head");
+    tiny_refused(t, tiny_hf(t, "headless", config, "", false), QN_E_FORMAT, "missing (1): lm_head");
 }
 
 /* -- settings that cannot be ------------------------------------------------------------------- */
@@ -314,18 +294,18 @@ static void hostile_numbers_are_refused_by_key(qt *t)
         {"vocab_size", 0, false, QN_E_LIMIT},
     };
     for (size_t i = 0; i < QT_LEN(rows); i++)
-        refused(t,
-                tiny_gguf(t, &(tiny){.key = rows[i].key,
-                                     .value = rows[i].value,
-                                     .as_float = rows[i].as_float}),
-                rows[i].code, rows[i].key);
+        tiny_refused(t,
+                     tiny_gguf(t, &(tiny){.key = rows[i].key,
+                                          .value = rows[i].value,
+                                          .as_float = rows[i].as_float}),
+                     rows[i].code, rows[i].key);
 }
 
 static void a_rope_base_that_is_no_number_is_refused(qt *t)
 {
-    refused(t,
-            tiny_gguf(t, &(tiny){.key = "rope.freq_base", .value = (double)NAN, .as_float = true}),
-            QN_E_LIMIT, "freq_base");
+    tiny_refused(
+        t, tiny_gguf(t, &(tiny){.key = "rope.freq_base", .value = (double)NAN, .as_float = true}),
+        QN_E_LIMIT, "freq_base");
 }
 
 static void a_missing_setting_is_named(qt *t)
@@ -334,60 +314,62 @@ static void a_missing_setting_is_named(qt *t)
                                        "attention.head_count", "feed_forward_length",
                                        "context_length",       "attention.layer_norm_rms_epsilon"};
     for (size_t i = 0; i < QT_LEN(keys); i++)
-        refused(t, tiny_gguf(t, &(tiny){.key = keys[i], .without = true}), QN_E_FORMAT, keys[i]);
+        tiny_refused(t, tiny_gguf(t, &(tiny){.key = keys[i], .without = true}), QN_E_FORMAT,
+                     keys[i]);
 }
 
 static void heads_that_do_not_divide_are_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.key = "attention.head_count_kv", .value = 3}), QN_E_FORMAT,
-            "4 heads share 3 kv heads");
-    refused(t, tiny_gguf(t, &(tiny){.key = "attention.head_count", .value = 5}), QN_E_FORMAT,
-            "width 32 over 5 heads");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.key = "attention.head_count_kv", .value = 3}),
+                 QN_E_FORMAT, "4 heads share 3 kv heads");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.key = "attention.head_count", .value = 5}), QN_E_FORMAT,
+                 "width 32 over 5 heads");
 }
 
 static void a_head_size_that_contradicts_the_tensors_is_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.key = "attention.key_length", .value = 16}), QN_E_FORMAT,
-            "expected [64, 32]");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.key = "attention.key_length", .value = 16}), QN_E_FORMAT,
+                 "expected [64, 32]");
 }
 
 static void rope_beyond_the_head_is_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.key = "rope.dimension_count", .value = 10}), QN_E_FORMAT,
-            "rope rotates 10 values of a head of 8");
-    refused(t, tiny_gguf(t, &(tiny){.key = "rope.dimension_count", .value = 7}), QN_E_LIMIT,
-            "rope rotates 7 values");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.key = "rope.dimension_count", .value = 10}), QN_E_FORMAT,
+                 "rope rotates 10 values of a head of 8");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.key = "rope.dimension_count", .value = 7}), QN_E_LIMIT,
+                 "rope rotates 7 values");
 }
 
 static void a_vocabulary_that_contradicts_the_tensors_is_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.key = "vocab_size", .value = 41}), QN_E_FORMAT,
-            "token_embd.weight is [40, 32], expected [41, 32]");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.key = "vocab_size", .value = 41}), QN_E_FORMAT,
+                 "token_embd.weight is [40, 32], expected [41, 32]");
 }
 
 static void a_tokenizer_larger_than_the_table_is_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.tokenizer = true, .extra_ids = 3}), QN_E_FORMAT,
-            "the tokenizer has 43 ids, the embedding table 40 rows");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.tokenizer = true, .extra_ids = 3}), QN_E_FORMAT,
+                 "the tokenizer has 43 ids, the embedding table 40 rows");
 }
 
 static void experts_are_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.key = "expert_count", .value = 8}), QN_E_UNSUPPORTED,
-            "8 experts");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.key = "expert_count", .value = 8}), QN_E_UNSUPPORTED,
+                 "8 experts");
 }
 
 static void a_rope_factor_of_zero_is_refused(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.rope_factor = 1e-20f}), QN_E_FORMAT, "rope_freqs.weight[0]");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.rope_factor = 1e-20f}), QN_E_FORMAT,
+                 "rope_freqs.weight[0]");
 }
 
 static void an_unknown_type_names_the_nearest(qt *t)
 {
-    refused(t, tiny_gguf(t, &(tiny){.arch = "lama"}), QN_E_UNSUPPORTED,
-            "model type \"lama\" is not supported; the nearest that is: llama");
-    refused(t, tiny_gguf(t, &(tiny){.arch = "mistrall"}), QN_E_UNSUPPORTED,
-            "nearest that is: mistral");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.arch = "lama"}), QN_E_UNSUPPORTED,
+                 "model type \"lama\" is not supported; the nearest that is: llama");
+    tiny_refused(t, tiny_gguf(t, &(tiny){.arch = "mistrall"}), QN_E_UNSUPPORTED,
+                 "nearest that is: mistral");
 }
 
 static void hostile_configs_are_refused_by_key(qt *t)
@@ -430,8 +412,8 @@ static void hostile_configs_are_refused_by_key(qt *t)
         {"", QN_E_FORMAT, "no model type"},
     };
     for (size_t i = 0; i < QT_LEN(rows); i++)
-        refused(t, tiny_hf(t, "hostile", tiny_config(rows[i].extra), "", true), rows[i].code,
-                rows[i].word);
+        tiny_refused(t, tiny_hf(t, "hostile", tiny_config(rows[i].extra), "", true), rows[i].code,
+                     rows[i].word);
 }
 
 /* As a download that was cut short leaves them. */
@@ -444,19 +426,19 @@ static void links_that_lead_nowhere_are_not_passed_over(qt *t)
         const char *dir = tiny_hf(t, names[i], tiny_config("\"model_type\": \"llama\","), "", true);
         snprintf(path, sizeof path, "%s/%s", dir, names[i]);
         QT_EQ(t, symlink("nowhere", path), 0);
-        refused(t, dir, QN_E_NOTFOUND, names[i]);
+        tiny_refused(t, dir, QN_E_NOTFOUND, names[i]);
     }
 }
 
 static void files_that_are_no_model_are_refused(qt *t)
 {
-    refused(t, "/nowhere/at/all.gguf", QN_E_NOTFOUND, "/nowhere/at/all.gguf");
-    refused(t, qt_file("text.txt", "hello", 5), QN_E_FORMAT, "neither a GGUF file");
-    refused(t, qt_file("short.gguf", "GGUF", 4), QN_E_FORMAT, "short.gguf");
+    tiny_refused(t, "/nowhere/at/all.gguf", QN_E_NOTFOUND, "/nowhere/at/all.gguf");
+    tiny_refused(t, qt_file("text.txt", "hello", 5), QN_E_FORMAT, "neither a GGUF file");
+    tiny_refused(t, qt_file("short.gguf", "GGUF", 4), QN_E_FORMAT, "short.gguf");
     char empty[600];
     snprintf(empty, sizeof empty, "%s/empty", qt_tmp());
     QT_EQ(t, mkdir(empty, 0777), 0);
-    refused(t, empty, QN_E_NOTFOUND, "config.json");
+    tiny_refused(t, empty, QN_E_NOTFOUND, "config.json");
 }
 
 /* -- memory ------------------------------------------------------------------------------------ */

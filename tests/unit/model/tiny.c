@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "format/gguf_write.h"
 #include "format/safetensors_write.h"
 
@@ -224,4 +225,25 @@ const char *tiny_hf(qt *t, const char *folder, const char *config, const char *n
     QT_OKF(t, qn_st_writer_finish(w, &err) == QN_OK, "%s", err.msg);
     qn_st_writer_close(w);
     return dir;
+}
+
+void tiny_refused(qt *t, const char *path, qn_code code, const char *word)
+{
+    qn_model *m = NULL;
+    qn_err err = {0};
+    const size_t before = qn_alloc_live();
+    const qn_code rc = qn_model_open(&m, path, NULL, &err);
+    QT_OKF(t, rc == code && m == NULL, "%s: %s instead of %s", word, quern_code_name(rc),
+           quern_code_name(code));
+    QT_OKF(t, strstr(err.msg, word) != NULL, "\"%s\" does not say \"%s\"", err.msg, word);
+    QT_EQ(t, qn_alloc_live(), before);
+    qn_model_unref(m);
+}
+
+qn_model *tiny_opened(qt *t, const char *path)
+{
+    qn_model *m = NULL;
+    qn_err err = {0};
+    QT_OKF(t, qn_model_open(&m, path, NULL, &err) == QN_OK, "%s", err.msg);
+    return m;
 }

@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_MODEL_TINY_H
 #define TESTS_UNIT_MODEL_TINY_H
 #include "base/str.h"
+#include "model/model.h"
 #include "qt.h"
 #include "tensor/format.h"
 
@@ -36,5 +37,10 @@ const char *tiny_hf(qt *t, const char *folder, const char *config, const char *n
                     bool head);
 /* A sound config.json; extra is put in front of its members: "\"a\": 1,". */
 const char *tiny_config(const char *extra);
+
+/* The model, which must open; NULL after a failed check. Release with qn_model_unref. */
+qn_model *tiny_opened(qt *t, const char *path);
+/* It must not: with this code, a word in the message, and nothing left allocated. */
+void tiny_refused(qt *t, const char *path, qn_code code, const char *word);
 
 #endif
