@@ -11,6 +11,16 @@ import torch
 
 N_STEPS = 100
 
+COMMON_PROMPTS = [  # that no model's own markup is part of
+    "def mean(values):\n    \"\"\"Arithmetic mean of a list of numbers.\"\"\"\n",
+    "Old Marta opened the mill before sunrise, and the first thing she heard was",
+    "A recipe for bread:\n1. Mix 500 g of flour with 350 ml of water.\n2.",
+    "La rivi\u00e8re descend de la montagne et",
+    "12 + 30 = 42\n7 + 8 = 15\n100 + 250 =",
+    "{\"name\": \"Ada\", \"born\": 1815, \"fields\": [\"mathematics\",",
+    "Weather \u2600\ufe0f in \u6771\u4eac (Tokyo) during July:",
+]
+
 
 def top_two(row):
     """(best id, runner-up id, gap of their logits); ties go to the lower id."""

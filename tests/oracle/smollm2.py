@@ -25,7 +25,7 @@ from gguf import quants
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import oracle
-from greedy import run_all, summary, torch_runner
+from greedy import COMMON_PROMPTS, run_all, summary, torch_runner
 
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE.parent / "golden" / "smollm2"
@@ -34,13 +34,7 @@ PROMPTS = [
     "The capital of France is",
     "<|im_start|>user\nName three things that a baker needs every morning.<|im_end|>\n"
     "<|im_start|>assistant\n",
-    "def mean(values):\n    \"\"\"Arithmetic mean of a list of numbers.\"\"\"\n",
-    "Old Marta opened the mill before sunrise, and the first thing she heard was",
-    "A recipe for bread:\n1. Mix 500 g of flour with 350 ml of water.\n2.",
-    "La rivi\u00e8re descend de la montagne et",
-    "12 + 30 = 42\n7 + 8 = 15\n100 + 250 =",
-    "{\"name\": \"Ada\", \"born\": 1815, \"fields\": [\"mathematics\",",
-    "Weather \u2600\ufe0f in \u6771\u4eac (Tokyo) during July:",
+    *COMMON_PROMPTS,
     "A quern is one of the oldest machines in the house. Two round stones lie on each other; the lower "
     "one is fixed and the upper one turns on a wooden pin. Grain is poured by hand through the eye in "
     "the middle, and flour comes out around the rim. For some thousands of years nearly every family "

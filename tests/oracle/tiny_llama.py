@@ -180,10 +180,8 @@ def rope_factors(cfg):
     return (1.0 / ((1.0 - smooth) / s["factor"] + smooth)).astype(np.float32)
 
 
-def write_gguf(folder, cfg, kind_of, split=0):
-    weights = draw(cfg)
-    w = gguf.GGUFWriter(os.path.join(folder, "model.gguf"), "llama", split_max_tensors=split)
-    w.add_name("tiny random llama")
+def add_shape(w, cfg):
+    """What a GGUF file of any family says about its sizes."""
     w.add_context_length(cfg["max_position_embeddings"])
     w.add_embedding_length(cfg["hidden_size"])
     w.add_block_count(cfg["num_hidden_layers"])
@@ -192,6 +190,13 @@ def write_gguf(folder, cfg, kind_of, split=0):
     w.add_head_count_kv(cfg["num_key_value_heads"])
     w.add_key_length(cfg["head_dim"])
     w.add_value_length(cfg["head_dim"])
+
+
+def write_gguf(folder, cfg, kind_of, split=0):
+    weights = draw(cfg)
+    w = gguf.GGUFWriter(os.path.join(folder, "model.gguf"), "llama", split_max_tensors=split)
+    w.add_name("tiny random llama")
+    add_shape(w, cfg)
     w.add_rope_dimension_count(cfg["head_dim"])
     w.add_rope_freq_base(cfg["rope_theta"])
     w.add_layer_norm_rms_eps(cfg["rms_norm_eps"])
