@@ -4,7 +4,8 @@
 # SDKs for Node and for Python. The packages are pinned and stay under build/clients.
 #
 #   QUERN_TEST_STARTER  the model to serve (default: what tools/starter.sh prints)
-#   QUERN_URL           a server that already runs, instead of one started here
+#   QUERN_URL           a server that already runs, instead of one started here; it should end answers
+#                       that nobody ends (--max-tokens), since a drawn story may go on for minutes
 #   QUERN_SHOT=FILE     the page's screenshot for the docs is taken as well
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -35,7 +36,7 @@ stop() { [ -z "$server" ] || { kill -INT "$server" 2>/dev/null || true; wait "$s
 trap stop EXIT
 if [ -z "${QUERN_URL:-}" ]; then
   model=${QUERN_TEST_STARTER:-$(tools/starter.sh)}
-  build/release/bin/quern serve --model "$model" --port 0 >"$work/serve.out" 2>"$work/serve.log" &
+  build/release/bin/quern serve --model "$model" --port 0 --max-tokens 400 >"$work/serve.out" 2>"$work/serve.log" &
   server=$!
   for _ in $(seq 600); do
     QUERN_URL=$(grep -hoE 'http://127\.0\.0\.1:[0-9]+' "$work/serve.out" "$work/serve.log" | head -n 1 || true)
