@@ -21,5 +21,6 @@
 #include "quern/model.h"
 #include "quern/request.h"
 #include "quern/runtime.h"
+#include "quern/store.h"
 #include "quern/template.h"
 #endif

@@ -25,9 +25,9 @@ typedef struct quern_store_options { /* texts are copied */
     const char *token;               /* of the hub's account, for gated models; NULL: none */
     uint64_t reserve;                /* bytes that a download leaves free; 0: 1 GiB */
 } quern_store_options;
-#define QUERN_STORE_OPTIONS_INIT                                            \
-    {                                                                       \
-        sizeof(quern_store_options), NULL, NULL, NULL, NULL, 0              \
+#define QUERN_STORE_OPTIONS_INIT                               \
+    {                                                          \
+        sizeof(quern_store_options), NULL, NULL, NULL, NULL, 0 \
     }
 /* Touches no disk. Errors: INVAL, NOMEM. */
 QUERN_API quern_code quern_store_open(quern_store **out, const quern_store_options *opt,
@@ -43,7 +43,7 @@ typedef struct quern_store_model { /* texts are the list's */
     const char *family;            /* model type as the files name it, or "?" */
     const char *quant;             /* "Q4_1", "4-bit affine", "BF16", or "?" */
     const char *license;           /* as the files name it, or NULL */
-    uint64_t bytes;                /* on disk; a file shared by snapshots counts in each */
+    uint64_t bytes;                /* of the weights' files; what snapshots share counts in each */
     uint64_t parameters;           /* 0: not known */
     uint32_t context;              /* positions, 0: not known */
     uint32_t canonical;            /* 1: the snapshot that its name means */
@@ -60,39 +60,44 @@ QUERN_API size_t quern_store_list_count(const quern_store_list *l);
 QUERN_API const quern_store_model *quern_store_list_at(const quern_store_list *l, size_t i);
 QUERN_API void quern_store_list_close(quern_store_list *l); /* NULL is fine */
 
-/* The path that a person means: an existing file or folder as it is (anything with a '/' that exists, or
- * a file in the working folder), else the model of that exact name, else the only one whose name holds it. name NULL: the
- * only model there, else "starter" if it is there. *path is freed with quern_text_free. Errors: NOTFOUND (naming the nearest, or
- * `quern get`), INVAL (several: all are named). */
+/* The path that a person means by `name`:
+ * - an existing file or folder: a name with a '/' that exists, or a file in the working folder;
+ * - else the model of that exact name, with or without ".gguf";
+ * - else a folder in the working folder;
+ * - else the only model whose name holds it (ASCII case does not matter).
+ * One of several files of a repository is "ORG/NAME:FILE", or short "ORG/NAME:Q4_K_M". name NULL: the
+ * only model there, else "starter" if it is there. *path is freed with quern_text_free. Errors:
+ * NOTFOUND (naming the nearest, or `quern get`), INVAL (several: they are named), IO, NOMEM. */
 QUERN_API quern_code quern_store_find(char **path, const quern_store *s, const char *name,
                                       quern_error *err);
 
 typedef struct quern_get_progress {
-    size_t size;            /* sizeof(quern_get_progress): what this library knows */
-    const char *file;       /* the one at work */
-    const char *step;       /* "copying", "downloading", "verifying": for ever */
-    uint64_t done, total;   /* bytes of all files; total 0: not known yet */
-    uint32_t index, count;  /* of files, from 0 */
+    size_t size;           /* sizeof(quern_get_progress): what this library knows */
+    const char *file;      /* the one at work */
+    const char *step;      /* "copying", "downloading", "verifying": for ever */
+    uint64_t done, total;  /* bytes of all files; total 0: not known yet */
+    uint32_t index, count; /* of files, from 0 */
 } quern_get_progress;
 
 typedef struct quern_get_options {
     size_t size;          /* sizeof(quern_get_options) */
     const char *from;     /* this file, instead of a hub; verified all the same */
     const char *revision; /* branch, tag or commit; NULL: "main" */
-    const char *include;  /* only files that match this pattern (* ?), of a repository with many; NULL: what a model needs */
+    const char *include;  /* only files that match this pattern (* ?); NULL: what a model needs */
     int (*progress)(void *ctx, const quern_get_progress *p); /* NULL: none; not 0: CANCELLED */
     void *ctx;
 } quern_get_options;
-#define QUERN_GET_OPTIONS_INIT                                    \
-    {                                                             \
-        sizeof(quern_get_options), NULL, NULL, NULL, NULL, NULL   \
+#define QUERN_GET_OPTIONS_INIT                                  \
+    {                                                           \
+        sizeof(quern_get_options), NULL, NULL, NULL, NULL, NULL \
     }
-/* Brings a model here: "starter" or another name of the catalogue, or "ORG/NAME" of the hub. What is
- * here already is checked, not fetched again; what was cut off goes on where it ended. *path as
- * quern_store_find. Errors: NOTFOUND (no such name: nearest named; no such repository), INVAL, IO (network, disk; a place
- * that cannot be written), FORMAT (a digest or a size that is not the expected one; the hub's answer),
- * LIMIT (too little room on the disk, with the numbers, before the first byte), AGAIN (another process
- * fetches this), DENIED (the hub wants a token, or the token's owner may not read this), CANCELLED. */
+/* Brings a model here: "starter" or another name of the catalogue, "ORG/NAME" of the hub, or with
+ * `from` any name, which the file then has. What is here already is checked, not fetched again; what
+ * was cut off goes on where it ended. *path as quern_store_find. Errors: NOTFOUND (no such name: the
+ * nearest is named; no such repository or file), INVAL, IO (network, disk; a place that cannot be
+ * written), FORMAT (a digest or a size that is not the expected one; the hub's answer), LIMIT (too
+ * little room on the disk, with the numbers, before the first byte), AGAIN (another process fetches
+ * this), DENIED (the hub wants a token, or the token's owner may not read this), CANCELLED. */
 QUERN_API quern_code quern_store_get(char **path, const quern_store *s, const char *name,
                                      const quern_get_options *opt, quern_error *err);
 

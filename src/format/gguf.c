@@ -360,6 +360,22 @@ static void forget_all(qn_gguf *g)
 
 enum { SUFFIX = sizeof "-00001-of-00001.gguf" - 1 };
 
+bool qn_gguf_part_name(size_t *stem, uint32_t *no, qn_str name)
+{
+    enum { DIGITS = 5, AT_TOTAL = 1 + DIGITS + 4 };
+    uint64_t part = 0, total = 0;
+    if (name.n <= SUFFIX) return false;
+    const qn_str suffix = qn_str_slice(name, name.n - SUFFIX, name.n);
+    if (suffix.p[0] != '-' || memcmp(suffix.p + 1 + DIGITS, "-of-", 4) != 0 ||
+        !qn_str_has_suffix(suffix, QN_STR(".gguf")) ||
+        !qn_str_parse_u64(&part, qn_str_slice(suffix, 1, 1 + DIGITS)) ||
+        !qn_str_parse_u64(&total, qn_str_slice(suffix, AT_TOTAL, AT_TOTAL + DIGITS)))
+        return false;
+    *stem = name.n - SUFFIX;
+    *no = (uint32_t)part;
+    return true;
+}
+
 static void put_suffix(char *to, uint64_t no, uint64_t count)
 {
     (void)snprintf(to, SUFFIX + 1, "-%05u-of-%05u.gguf", (unsigned)((no + 1) % 100000),

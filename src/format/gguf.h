@@ -41,6 +41,9 @@ void qn_gguf_close(qn_gguf *g); /* NULL is fine */
 uint32_t qn_gguf_version(const qn_gguf *g);    /* of the first part: 2 or 3 */
 size_t qn_gguf_n_parts(const qn_gguf *g);      /* files */
 uint64_t qn_gguf_file_bytes(const qn_gguf *g); /* all parts together */
+/* A name "STEM-00002-of-00003.gguf" of one part of several: *stem is the length of STEM, *no counts from
+ * 1. False for other names, both untouched. */
+bool qn_gguf_part_name(size_t *stem, uint32_t *no, qn_str name);
 /* The path a part was opened by; borrowed. */
 const char *qn_gguf_part_path(const qn_gguf *g, size_t part);
 

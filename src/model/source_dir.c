@@ -9,17 +9,12 @@
 
 enum { SHOWN = 80 }; /* bytes of a name in a message */
 
-/* "-00002-of-00003.gguf" at the end: a part that its first part stands for. */
+/* A part that its first part stands for. */
 static bool is_later_part(qn_str name)
 {
-    enum { DIGITS = 5, AT_OF = 1 + DIGITS, AT_TOTAL = AT_OF + 4, LEN = AT_TOTAL + DIGITS + 5 };
-    if (name.n <= LEN) return false;
-    const char *p = name.p + name.n - LEN;
-    if (p[0] != '-' || memcmp(p + AT_OF, "-of-", 4) != 0) return false;
-    for (int i = 0; i < DIGITS; i++)
-        if (p[1 + i] < '0' || p[1 + i] > '9' || p[AT_TOTAL + i] < '0' || p[AT_TOTAL + i] > '9')
-            return false;
-    return memcmp(p + 1, "00001", DIGITS) != 0;
+    size_t stem = 0;
+    uint32_t no = 1;
+    return qn_gguf_part_name(&stem, &no, name) && no != 1;
 }
 
 /* The projector beside a multimodal model is no model. */
