@@ -9,7 +9,8 @@ build:
 	@tools/build.sh release
 test: install-deps
 	@tools/test.sh
-run: install-deps build
+run: install-deps
+	@tools/build.sh release quern
 	@tools/run.sh
 bench: build
 	@bench/peer --help

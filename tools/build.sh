@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# build.sh PRESET: configure and build it. Warnings are errors under CI only, so that `make run` and
+# build.sh PRESET [TARGET...]: configure and build it. Warnings are errors under CI only, so that `make run` and
 # `make test` share one build. On a terminal ninja shows its progress; elsewhere only what went wrong.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+preset=$1
+shift
+targets=()
+[ $# -eq 0 ] || targets=(--target "$@")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 options=()
 [ -z "${CI:-}" ] || options+=(-DQUERN_WERROR=ON)
 [ -z "${QUERN_TEST_STARTER:-}" ] || options+=("-DQUERN_STARTER=$QUERN_TEST_STARTER")
 [ -z "${QUERN_TEST_GEMMA_FILE:-}" ] || options+=("-DQUERN_GEMMA=$QUERN_TEST_GEMMA_FILE")
-cmake --preset "$1" "${options[@]}" >"$log" 2>&1 || { cat "$log"; exit 1; }
+cmake --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log"; exit 1; }
 if [ -t 1 ]; then
-  cmake --build --preset "$1"
+  cmake --build --preset "$preset" "${targets[@]}"
 else
-  cmake --build --preset "$1" >"$log" 2>&1 || { tail -n 60 "$log"; exit 1; }
+  cmake --build --preset "$preset" "${targets[@]}" >"$log" 2>&1 || { tail -n 60 "$log"; exit 1; }
 fi

@@ -17,6 +17,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${root[@]}" apt-get update -qq
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
+tools/build.sh release quern
 QUERN_TEST_STARTER=$(tools/starter.sh)
 QUERN_TEST_GEMMA_FILE=$(tools/gemma.sh)
 export QUERN_TEST_STARTER QUERN_TEST_GEMMA_FILE QUERN_TEST_GEMMA=1

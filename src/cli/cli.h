@@ -22,8 +22,10 @@ typedef struct qn_args { /* what is left once options are taken out */
 typedef struct qn_io { /* where a verb reads and writes, and what the environment said */
     FILE *in, *out, *err;
     const char *isa;  /* QUERN_ISA or NULL */
-    const char *home; /* QUERN_HOME, or where caches of this user lie */
-    uint32_t threads; /* QUERN_THREADS, 0: not said */
+    const char *home; /* QUERN_HOME, or its place below HOME; NULL: neither is set */
+    const char *hub_cache, *hub_endpoint, *hub_token; /* as HF_* say; each may be NULL */
+    const char *hub_token_file; /* read where hub_token is NULL; it need not be there */
+    uint32_t threads;           /* QUERN_THREADS, 0: not said */
     bool out_is_terminal, err_is_terminal;
 } qn_io;
 
@@ -35,6 +37,11 @@ void qn_io_write(qn_io *io, const char *bytes, size_t n);
 void qn_io_text(qn_io *io, const char *bytes, size_t n);
 /* The same to any stream. */
 void qn_text_shown(FILE *f, const char *bytes, size_t n);
+/* A cell of one line: control characters, line ends and tabs are shown, whatever reads it. NUL-terminated;
+ * what does not fit is cut between characters. Returns the characters. */
+size_t qn_text_cell(char *out, size_t cap, const char *text);
+/* "92.1 MB": decimal units, as shops and hubs count. */
+void qn_bytes_text(char out[16], uint64_t bytes);
 /* Errors: IO when anything written so far did not arrive. */
 qn_code qn_io_flush(qn_io *io, qn_err *err);
 /* One line of compact JSON; takes `value`, which may be NULL (no memory). */
@@ -83,8 +90,9 @@ typedef struct qn_verb {
 enum { QN_OPTS_MAX = 1024 };
 
 extern const qn_verb *const qn_verbs[]; /* NULL-terminated */
-extern const qn_verb qn_verb_chat, qn_verb_serve, qn_verb_generate, qn_verb_inspect, qn_verb_bench,
-    qn_verb_doctor, qn_verb_completion, qn_verb_version, qn_verb_help;
+extern const qn_verb qn_verb_chat, qn_verb_serve, qn_verb_generate, qn_verb_get, qn_verb_ls,
+    qn_verb_inspect, qn_verb_bench, qn_verb_doctor, qn_verb_completion, qn_verb_version,
+    qn_verb_help;
 
 const qn_verb *qn_verb_find(const char *name); /* NULL: none */
 /* The whole command: argv[0] is the program. Errors: the verb's; INVAL for an unknown verb or option,

@@ -7,7 +7,11 @@
 const qn_named qn_environment[] = {
     {"QUERN_ISA", "auto, generic, avx2, avx512 or neon: the most that kernels may use"},
     {"QUERN_THREADS", "lanes, where --threads is not given"},
-    {"QUERN_HOME", "where files are kept (~/.cache/quern)"},
+    {"QUERN_HOME", "where models and other files are kept (~/.quern)"},
+    {"HF_HUB_CACHE", "the cache of Hugging Face tools, looked at and added to (HF_HOME/hub)"},
+    {"HF_HOME", "where those tools keep their files (~/.cache/huggingface)"},
+    {"HF_ENDPOINT", "the hub that \"quern get\" asks (https://huggingface.co)"},
+    {"HF_TOKEN", "the token of your account there (else the file HF_HOME/token)"},
     {NULL, NULL},
 };
 

@@ -19,7 +19,7 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
         name, QN_OPT_##kind, offsetof(type, run.member), arg, help, lo, hi, 0      \
     }
 #define QN_RUN_OPTIONS(type) \
-    QN_RUN_OPTION(type, "model", TEXT, model, "FILE", "a GGUF file, a .safetensors file or a folder of either; needed", 0, 0), \
+    QN_RUN_OPTION(type, "model", TEXT, model, "NAME|FILE", "a name of \"quern ls\", a GGUF or .safetensors file, or a folder (the only model there, else the starter)", 0, 0), \
     QN_RUN_OPTION(type, "threads", U32, threads, "N", "lanes that compute (QUERN_THREADS, else one per physical core)", 1, 1024), \
     QN_RUN_OPTION(type, "kv", CHOICE, kv, "f16|f32|bf16", "format of keys and values", 0, 0), \
     QN_RUN_OPTION(type, "activations", CHOICE, activations, "f32|i8", "what products multiply weights with", 0, 0), \
@@ -30,15 +30,25 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
     QN_RUN_OPTION(type, "log", TEXT, log, "LEVELS", "log to stderr: \"info\", \"kv=debug,net=off\"", 0, 0)
 /* clang-format on */
 
+/* Opens the store that the environment names. token: of the hub's account, or NULL. Errors: INVAL (no
+ * QUERN_HOME, no HOME), NOMEM. */
+qn_code qn_cli_store(quern_store **out, const char *token, const qn_io *io, qn_err *err);
+/* The path that --model NAME means, owned (quern_text_free). NULL: what the store would take, which is
+ * then told on stderr. Errors: as quern_store_find. */
+qn_code qn_cli_model(char **path, const char *name, qn_io *io, qn_err *err);
+/* What a person calls the model at path: ORG/NAME of a snapshot, else the last part without its ending. */
+void qn_cli_model_name(char *out, size_t cap, const char *path);
+
 typedef struct qn_running {
+    char *path; /* of the model */
     quern_runtime *rt;
     quern_model *model;
     quern_engine *engine;
     double load_ms;
 } qn_running;
 
-/* max_seqs: requests stepped together. *r is empty after a failure. Errors: INVAL (no --model), those
- * of the library. */
+/* max_seqs: requests stepped together. *r is empty after a failure. Errors: those of qn_cli_model and of
+ * the library. */
 qn_code qn_run_open(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, qn_io *io, qn_err *err);
 /* The same with room for so many waiting requests; 0: the engine's default. */
 qn_code qn_run_open_queue(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, uint32_t queue,

@@ -45,7 +45,7 @@ static qn_code open_template(qn_chat *c, qn_err *err)
     return qn_fail(err, rc,
                    "%s has no chat template; give one with --template FILE, or continue text with "
                    "\"quern generate\"",
-                   c->opts.run.model ? c->opts.run.model : "the model");
+                   c->run.path);
 }
 
 static qn_code open_chat(qn_chat *c, qn_err *err)
@@ -250,8 +250,8 @@ const qn_verb qn_verb_chat = {
     "go\n"
     "to stdout. What is not said about sampling is as the model's makers recommend, where they "
     "do.\n\n"
-    "  quern chat --model model.gguf\n"
-    "  quern chat --model model.gguf --system \"Answer in one word.\" \"The capital of France?\"\n"
+    "  quern chat\n"
+    "  quern chat --model ORG/NAME --system \"Answer in one word.\" \"The capital of France?\"\n"
     "  quern chat --model model.gguf --temperature 0 < questions.txt",
     options,
     NULL,

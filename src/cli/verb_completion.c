@@ -7,9 +7,10 @@
  */
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/open.h"
 
 enum { MAX_WORDS = 4096 };
+#define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/@:"
 
 static const char bash[] =
     "# quern completion for bash: source <(quern completion bash)\n"
@@ -95,13 +96,32 @@ static void offer_words(qn_io *io, const char *prefix, const char *words, qn_str
 
 static bool names_files(const char *arg) { return strstr(arg, "FILE") || strstr(arg, "DIR"); }
 
+static bool names_models(const char *arg) { return strncmp(arg, "NAME", 4) == 0; }
+
+/* Only words are offered that a shell takes as they are. A store that cannot be read offers none. */
+static void offer_models(qn_io *io, const char *prefix, qn_str typed)
+{
+    quern_store *store = NULL;
+    quern_store_list *list = NULL;
+    if (qn_cli_store(&store, NULL, io, NULL) == QN_OK)
+        (void)quern_store_list_open(&list, store, NULL, NULL);
+    for (size_t i = 0; i < quern_store_list_count(list); i++) {
+        char size[16];
+        const quern_store_model *m = quern_store_list_at(list, i);
+        if (!m->canonical || m->name[strspn(m->name, WORD)]) continue;
+        qn_bytes_text(size, m->bytes);
+        offer(io, prefix, qn_str_z(m->name), typed, size);
+    }
+    quern_store_list_close(list);
+    quern_store_close(store);
+}
+
 /* What the value of an option may be; prefix is "--name=" where both are one word. */
 static void offer_value(qn_io *io, const char *prefix, const qn_opt *o, qn_str typed)
 {
-    if (o->kind == QN_OPT_CHOICE)
-        offer_words(io, prefix, o->arg, typed, o->help ? o->help : "");
-    else if (o->arg && names_files(o->arg))
-        qn_io_print(io, ":files\n");
+    if (o->kind == QN_OPT_CHOICE) offer_words(io, prefix, o->arg, typed, o->help ? o->help : "");
+    if (o->kind == QN_OPT_TEXT && names_models(o->arg)) offer_models(io, prefix, typed);
+    if (o->kind == QN_OPT_TEXT && names_files(o->arg)) qn_io_print(io, ":files\n");
 }
 
 static const qn_opt *option_of(const qn_verb *verb, qn_str name)
@@ -124,7 +144,12 @@ static void offer_argument(qn_io *io, const qn_verb *verb, qn_str typed)
     if (verb == &qn_verb_help) {
         for (const qn_verb *const *v = qn_verbs; *v; v++)
             offer(io, "", qn_str_z((*v)->name), typed, (*v)->summary);
-    } else if (strstr(verb->args, "FILE") || strstr(verb->args, "DIR")) {
+    } else if (verb == &qn_verb_get) {
+        offer(io, "", QN_STR("starter"), typed, "a small model to begin with");
+    } else if (verb == &qn_verb_ls) {
+        offer_models(io, "", typed);
+    } else if (names_files(verb->args)) {
+        if (names_models(verb->args)) offer_models(io, "", typed);
         qn_io_print(io, ":files\n");
     } else if (strchr(verb->args, '|') && verb->args[0] >= 'a') {
         snprintf(words, sizeof words, "%s", verb->args);
@@ -190,7 +215,7 @@ static const qn_opt no_options[] = {QN_OPT_END};
 const qn_verb qn_verb_completion = {
     "completion",
     "bash|zsh|fish",
-    "print a script that lets the shell complete verbs, options and files",
+    "print a script that lets the shell complete verbs, options, models and files",
     "\n  source <(quern completion bash)     # in ~/.bashrc\n"
     "  source <(quern completion zsh)      # in ~/.zshrc, behind compinit\n"
     "  quern completion fish | source      # in ~/.config/fish/config.fish",

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/cpu.h"
-#include "cli/cli.h"
+#include "cli/open.h"
 #include "cli/probe.h"
 
 enum { PORT = 8080 };
@@ -193,9 +193,32 @@ static void existing_part(char *path)
     }
 }
 
-static void put_store(report *r, const char *home)
+/* Nothing is listed where there is no store; one that cannot be read is told. */
+static void put_models(report *r, qn_json *to, const qn_io *io)
 {
-    char path[1100];
+    qn_err err = {0};
+    quern_store *store = NULL;
+    quern_store_list *list = NULL;
+    qn_code rc = io->home ? qn_cli_store(&store, NULL, io, &err) : QN_OK;
+    if (rc == QN_OK && store) rc = quern_store_list_open(&list, store, NULL, &err);
+    uint64_t models = 0, bytes = 0;
+    for (size_t i = 0; i < quern_store_list_count(list); i++) {
+        const quern_store_model *m = quern_store_list_at(list, i);
+        models += m->canonical;
+        bytes += m->canonical ? m->bytes : 0;
+    }
+    put_num(r, to, "models", models);
+    put_num(r, to, "model_bytes", bytes);
+    put_text(r, to, "hub_cache", io->hub_cache);
+    if (rc != QN_OK) warn(r, "the models are not counted: %s", err.msg);
+    quern_store_list_close(list);
+    quern_store_close(store);
+}
+
+static void put_store(report *r, const qn_io *io)
+{
+    char path[4200];
+    const char *home = io->home;
     struct statvfs fs;
     struct stat st;
     qn_json *store = qn_json_new_object();
@@ -215,6 +238,7 @@ static void put_store(report *r, const char *home)
         }
     }
     put(r, store, "writable", qn_json_new_bool(writable));
+    put_models(r, store, io);
     put(r, r->root, "store", store);
     if (!home)
         warn(r, "neither QUERN_HOME nor HOME is set: models have no place to be kept");
@@ -313,6 +337,7 @@ static void print_report(qn_io *io, const qn_json *root)
 {
     const qn_json *cards = qn_json_get(root, "cards"), *store = qn_json_get(root, "store");
     const qn_json *warnings = qn_json_get(root, "warnings"), *port = qn_json_get(root, "port");
+    char size[16];
     qn_io_print(io, "quern       %s\n", text_at(root, "version"));
     qn_io_print(io, "system      %s, %s\n", text_at(root, "system"), text_at(root, "kernel"));
     print_processor(io, qn_json_get(root, "cpu"));
@@ -323,6 +348,10 @@ static void print_report(qn_io *io, const qn_json *root)
     qn_io_print(io, "store       %s: %s, %.1f GiB free\n", text_at(store, "path"),
                 qn_json_bool(qn_json_get(store, "writable"), false) ? "writable" : "not writable",
                 gib_at(store, "free_bytes"));
+    const long long models = (long long)qn_json_int(qn_json_get(store, "models"), 0);
+    qn_bytes_text(size, (uint64_t)qn_json_int(qn_json_get(store, "model_bytes"), 0));
+    qn_io_print(io, "            %lld model%s, %s; with those of %s\n", models,
+                models == 1 ? "" : "s", size, text_at(store, "hub_cache"));
     qn_io_print(io, "port        %d is %s\n", PORT,
                 qn_json_bool(qn_json_get(port, "free"), false) ? "free" : "taken");
     qn_io_print(io, qn_json_len(warnings) ? "\n" : "\nNothing is in the way.\n");
@@ -332,7 +361,7 @@ static void print_report(qn_io *io, const qn_json *root)
 
 /* -- verb -------------------------------------------------------------------------------------- */
 
-static void examine(report *r, const doctor_opts *o, const char *isa, const char *home)
+static void examine(report *r, const doctor_opts *o, const char *isa, const qn_io *io)
 {
     qn_machine m;
     qn_probe_machine(&m, "");
@@ -343,7 +372,7 @@ static void examine(report *r, const doctor_opts *o, const char *isa, const char
     put_memory(r, &m);
     if (!o->quick) put_bandwidth(r, &m);
     put_cards(r, &m);
-    put_store(r, home);
+    put_store(r, io);
     put_port(r);
 }
 
@@ -358,7 +387,7 @@ static qn_code doctor(const void *opts, qn_args args, qn_io *io, qn_err *err)
     ro.isa = io->isa;
     ro.threads = io->threads;
     QN_TRY_OUT(quern_runtime_open(&rt, &ro, err));
-    if (r.root) examine(&r, o, quern_runtime_describe(rt), io->home);
+    if (r.root) examine(&r, o, quern_runtime_describe(rt), io);
     put(&r, r.root, "warnings", r.warnings);
     r.warnings = NULL;
     if (!r.ok || !r.root) {

@@ -217,7 +217,7 @@ const qn_verb qn_verb_generate = {
     "generate",
     "[PROMPT | -]",
     "continue a text with a model, streamed to stdout",
-    "\n  quern generate --model model.gguf --max-tokens 24 \"The capital of France is\"\n"
+    "\n  quern generate --max-tokens 24 \"The capital of France is\"\n"
     "  quern generate --model model.gguf --temp 0.8 --top-p 0.95 --seed 7 - < prompt.txt\n\n"
     "\"-\" reads the prompt from stdin, line ends included. It is completed as it stands: chat\n"
     "templates are not applied, but special tokens may be spelled in it (\"<|im_end|>\"). The "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verb_inspect.c - `quern inspect FILE`: what a model file holds, without loading it. */
+/* verb_inspect.c - `quern inspect NAME|FILE`: what a model file holds, without loading it. */
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/open.h"
 
 typedef struct inspect_opts {
     bool json, tensors, arrays;
@@ -134,10 +134,12 @@ static qn_code inspect(const void *opts, qn_args args, qn_io *io, qn_err *err)
     quern_inspect_options io_opts = QUERN_INSPECT_OPTIONS_INIT;
     quern_report *report = NULL;
     qn_json *root = NULL;
+    char *path = NULL;
     size_t n = 0;
     io_opts.flags =
         (o->tensors ? QUERN_INSPECT_TENSORS : 0u) | (o->arrays ? QUERN_INSPECT_TOKENIZER : 0u);
-    QN_TRY(quern_inspect(&report, args.v[0], &io_opts, err));
+    QN_TRY_OUT(qn_cli_model(&path, args.v[0], io, err));
+    QN_TRY_OUT(quern_inspect(&report, path, &io_opts, err));
     const char *text = quern_report_json(report, &n);
     if (o->json) {
         qn_io_write(io, text, n);
@@ -150,15 +152,17 @@ static qn_code inspect(const void *opts, qn_args args, qn_io *io, qn_err *err)
 out:
     qn_json_free(root);
     quern_report_free(report);
+    quern_text_free(path);
     return rc;
 }
 
 const qn_verb qn_verb_inspect = {
     "inspect",
-    "FILE",
+    "NAME|FILE",
     "tell what a model file holds, without loading it",
-    "FILE is a GGUF file, a .safetensors file with its config.json beside it, or a folder of "
-    "safetensors.\n"
+    "NAME is one of \"quern ls\"; FILE is a GGUF file, a .safetensors file with its config.json "
+    "beside "
+    "it,\nor a folder of safetensors.\n"
     "Works on files of unsupported families and on damaged ones, as far as their headers go.",
     options,
     NULL,

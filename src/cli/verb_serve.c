@@ -57,18 +57,6 @@ static const qn_opt options[] = {
     QN_OPT_END,
 };
 
-/* The file's name without folder and ending; of a folder, its own. */
-static void name_of(char *id, size_t cap, const char *path)
-{
-    qn_str rest = qn_str_z(path), piece, last = {0};
-    while (qn_str_split(&piece, &rest, '/'))
-        if (piece.n) last = piece;
-    const qn_str endings[] = {QN_STR(".gguf"), QN_STR(".safetensors")};
-    for (size_t i = 0; i < QN_LEN(endings); i++)
-        if (qn_str_has_suffix(last, endings[i])) last.n -= endings[i].n;
-    snprintf(id, cap, "%.*s", QN_STR_ARG(last));
-}
-
 static void set_signals(sigset_t *set)
 {
     sigemptyset(set);
@@ -168,7 +156,7 @@ static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
     set_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL); /* the threads inherit it */
     QN_TRY_OUT(qn_run_open_queue(&run, &o->run, o->parallel, o->queue, io, err));
-    name_of(id, sizeof id, o->run.model);
+    qn_cli_model_name(id, sizeof id, run.path);
     m.template_text = (const char *)text;
     m.model = run.model;
     m.engine = run.engine;
@@ -186,8 +174,8 @@ const qn_verb qn_verb_serve = {
     "serve",
     "",
     "serve a model over HTTP: OpenAI's interface and a chat page",
-    "\n  quern serve --model model.gguf\n"
-    "  quern serve --model model.gguf --port 0 --api-key secret --parallel 16\n\n"
+    "\n  quern serve\n"
+    "  quern serve --model ORG/NAME --port 0 --api-key secret --parallel 16\n\n"
     "Listens on 127.0.0.1:8080 and prints the address of the page and the base address for\n"
     "clients (docs/api.md). Requests from pages of other origins are refused. SIGINT or SIGTERM\n"
     "ends it once running requests are answered; a second one ends it at once.",

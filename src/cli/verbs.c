@@ -7,8 +7,9 @@
 #include "cli/cli.h"
 
 const qn_verb *const qn_verbs[] = {
-    &qn_verb_chat,   &qn_verb_serve,      &qn_verb_generate, &qn_verb_inspect, &qn_verb_bench,
-    &qn_verb_doctor, &qn_verb_completion, &qn_verb_version,  &qn_verb_help,    NULL,
+    &qn_verb_chat,       &qn_verb_serve,   &qn_verb_generate, &qn_verb_get,
+    &qn_verb_ls,         &qn_verb_inspect, &qn_verb_bench,    &qn_verb_doctor,
+    &qn_verb_completion, &qn_verb_version, &qn_verb_help,     NULL,
 };
 
 static const qn_opt no_options[] = {QN_OPT_END};

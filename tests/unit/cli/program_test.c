@@ -63,12 +63,11 @@ static void inval_is_64(qt *t)
 {
     fails(t, "generat", QUERN_E_INVAL, "did you mean generate?");
     fails(t, "generate --model x --temprature 1 p", QUERN_E_INVAL, "did you mean --temperature?");
-    fails(t, "generate hello", QUERN_E_INVAL, "--model FILE is missing");
     fails(t, "generate --model " MODEL, QUERN_E_INVAL, "the prompt is missing");
-    fails(t, "inspect", QUERN_E_INVAL, "inspect takes FILE, got 0 arguments");
+    fails(t, "inspect", QUERN_E_INVAL, "inspect takes NAME|FILE, got 0 arguments");
     fails(t, "generate --model tests/golden/llama/mlx-b4-g64 \"$(printf '\\377\\376')\"",
           QUERN_E_INVAL, "the prompt's 2 bytes make no token");
-    fails(t, "inspect ''", QUERN_E_INVAL, "path is empty");
+    fails(t, "inspect ''", QUERN_E_INVAL, "name is empty");
     fails(t, "generate --model " MODEL " ''", QUERN_E_INVAL, "the prompt is empty");
 }
 
@@ -98,6 +97,7 @@ static void notfound_is_66(qt *t)
 {
     fails(t, "inspect /nowhere/at/all.gguf", QUERN_E_NOTFOUND, "/nowhere/at/all.gguf");
     fails(t, "generate --model /nowhere/at/all.gguf a", QUERN_E_NOTFOUND, "/nowhere/at/all.gguf");
+    fails(t, "generate hello", QUERN_E_NOTFOUND, "\"quern get starter\" brings a small one");
 }
 
 static void unsupported_is_69(qt *t)
