@@ -20,6 +20,7 @@
 #include "quern/inspect.h"
 #include "quern/model.h"
 #include "quern/request.h"
+#include "quern/roofline.h"
 #include "quern/runtime.h"
 #include "quern/store.h"
 #include "quern/template.h"

@@ -11,13 +11,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cli/open.h"
+#include "cli/roofline.h"
 
 enum { MAX_REPS = 1000, FIRST_IDS = 8 };
 
 typedef struct bench_opts {
     qn_run_opts run;
     uint32_t prompt, gen, depth, reps;
-    bool json;
+    bool json, roofline;
 } bench_opts;
 
 static const bench_opts defaults = {.prompt = 512, .gen = 64, .reps = 1};
@@ -30,6 +31,8 @@ static const qn_opt options[] = {
     {"depth", QN_OPT_U32, AT(depth), "N", "positions before decoding starts (the prompt's)", 1,
      1 << 20, 0},
     {"reps", QN_OPT_U32, AT(reps), "N", "measured repetitions; medians are told", 1, MAX_REPS, 0},
+    {"roofline", QN_OPT_FLAG, AT(roofline), NULL,
+     "measure the machine's limits too, and tell the share of them", 0, 0, 0},
     {"json", QN_OPT_FLAG, AT(json), NULL, "one JSON line on stdout", 0, 0, 0},
     QN_OPT_END,
 };
@@ -110,8 +113,58 @@ static double median(double *v, uint32_t n)
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+/* What the machine could, measured behind the model's own runs. */
+typedef struct limits {
+    quern_roofline_report roof;
+    quern_traffic traffic;
+    qn_shares shares;
+} limits;
+
+static qn_code find_limits(limits *l, const qn_running *run, const bench_opts *o,
+                           const double median_of[2], qn_err *err)
+{
+    static const quern_kv kv[] = {QUERN_KV_F16, QUERN_KV_F32, QUERN_KV_BF16};
+    const uint32_t depth = (o->depth ? o->depth : o->prompt) + o->gen / 2;
+    *l = (limits){.roof = {.size = sizeof l->roof}, .traffic = {.size = sizeof l->traffic}};
+    QN_TRY(quern_model_traffic(&l->traffic, run->model, kv[o->run.kv], depth, err));
+    QN_TRY(quern_roofline(&l->roof, run->rt, 0, err));
+    l->shares =
+        qn_roofline_shares(&l->roof, &l->traffic, l->roof.threads, median_of[0], median_of[1]);
+    return QN_OK;
+}
+
+static bool add_limits(qn_json *root, const limits *l)
+{
+    const qn_shares *s = &l->shares;
+    qn_json *o = qn_json_new_object();
+    bool ok = qn_json_set(root, "roofline", qn_roofline_json(&l->roof));
+    ok = qn_json_set(o, "weight_bytes", qn_json_new_int((int64_t)l->traffic.weight_bytes)) && ok;
+    ok = qn_json_set(o, "kv_bytes", qn_json_new_int((int64_t)l->traffic.kv_bytes)) && ok;
+    ok = qn_json_set(o, "decode_bytes_per_s", qn_json_new_num(s->decode_bytes)) && ok;
+    ok = qn_json_set(o, "decode_of_memory", qn_json_new_num(s->of_memory)) && ok;
+    ok = qn_json_set(o, "decode_of_l3", qn_json_new_num(s->of_l3)) && ok;
+    ok = qn_json_set(o, "prefill_ops_per_s", qn_json_new_num(s->prefill_ops)) && ok;
+    ok = qn_json_set(o, "prefill_of_int8", qn_json_new_num(s->of_int8)) && ok;
+    ok = qn_json_set(o, "prefill_of_f32", qn_json_new_num(s->of_f32)) && ok;
+    return qn_json_set(root, "share", o) && ok;
+}
+
+static void print_limits(qn_io *io, const limits *l)
+{
+    char noise[96];
+    const qn_shares *s = &l->shares;
+    qn_io_print(io, "decode reads %.1f GB/s: %.0f%% of memory", s->decode_bytes / 1e9,
+                100 * s->of_memory);
+    if (s->of_l3 > 0) qn_io_print(io, ", %.0f%% of L3", 100 * s->of_l3);
+    qn_io_print(io, "\nprefill's matrices %.1f GOP/s: %.0f%% of f32", s->prefill_ops / 1e9,
+                100 * s->of_f32);
+    if (s->of_int8 > 0) qn_io_print(io, ", %.0f%% of int8", 100 * s->of_int8);
+    qn_io_print(io, "\n");
+    if (!l->roof.quiet) fprintf(io->err, "quern: %s\n", qn_roofline_noise(noise, &l->roof));
+}
+
 static qn_json *report(const qn_running *run, const pass *passes, const bench_opts *o,
-                       const double median_of[2])
+                       const double median_of[2], const limits *l)
 {
     bool ok = true;
     qn_json *root = qn_json_new_object(), *reps = qn_json_new_array(), *ids = qn_json_new_array();
@@ -133,6 +186,7 @@ static qn_json *report(const qn_running *run, const pass *passes, const bench_op
     ok = ok && qn_json_set(root, "machine", qn_json_new_str(machine, strlen(machine)));
     ok = qn_json_set(root, "ids", ids) && ok;
     ok = qn_json_set(root, "reps", reps) && ok;
+    if (l) ok = add_limits(root, l) && ok;
     if (ok) return root;
     qn_json_free(root);
     return NULL;
@@ -143,17 +197,21 @@ static qn_code measure(pass *passes, uint32_t *ids, double *sorted, const qn_run
 {
     pass unmeasured;
     double median_of[2];
+    limits found;
     QN_TRY(one_pass(&unmeasured, run, o, ids, err));
     for (uint32_t i = 0; i < o->reps; i++) QN_TRY(one_pass(&passes[i], run, o, ids, err));
     for (uint32_t i = 0; i < o->reps; i++) sorted[i] = passes[i].prefill_tps;
     median_of[0] = median(sorted, o->reps);
     for (uint32_t i = 0; i < o->reps; i++) sorted[i] = passes[i].decode_tps;
     median_of[1] = median(sorted, o->reps);
-    if (o->json) return qn_io_json(io, report(run, passes, o, median_of), err);
+    if (o->roofline) QN_TRY(find_limits(&found, run, o, median_of, err));
+    const limits *l = o->roofline ? &found : NULL;
+    if (o->json) return qn_io_json(io, report(run, passes, o, median_of, l), err);
     qn_io_print(
         io, "%s\nload %.0f ms\nprefill %u tokens: %.1f/s\ndecode %u tokens at depth %u: %.2f/s\n",
         quern_runtime_describe(run->rt), run->load_ms, o->prompt, median_of[0], o->gen,
         o->depth ? o->depth : o->prompt, median_of[1]);
+    if (l) print_limits(io, l);
     return qn_io_flush(io, err);
 }
 
@@ -168,7 +226,10 @@ static qn_code bench(const void *opts, qn_args args, qn_io *io, qn_err *err)
     uint32_t *ids = NULL;
     double *sorted = NULL;
     quern_model_info info = {.size = sizeof info};
-    (void)args;
+    if (args.n == 1 && strcmp(args.v[0], "roofline") == 0)
+        return qn_roofline_verb(run_opts.threads, run_opts.memory_mib, o->json, io, err);
+    if (args.n == 1)
+        return qn_fail(err, QN_E_INVAL, "bench \"%s\", expected roofline or nothing", args.v[0]);
     if (!run_opts.context) run_opts.context = most + o->gen + 16; /* as the peer's driver */
     qn_interrupt_block();
     QN_TRY_OUT(qn_run_open(&run, &run_opts, 1, io, err));
@@ -190,14 +251,17 @@ out:
     return rc;
 }
 
-const qn_verb qn_verb_bench = {
-    "bench",
-    "",
-    "measure prefill and decode of one request",
-    "Made-up token ids are decoded greedily; one pass runs unmeasured first.",
-    options,
-    &defaults,
-    sizeof(bench_opts),
-    0,
-    0,
-    bench};
+const qn_verb qn_verb_bench = {"bench",
+                               "[roofline]",
+                               "measure prefill and decode of one request, or the machine itself",
+                               "Made-up token ids are decoded greedily; one pass runs unmeasured "
+                               "first. `bench roofline` measures\n"
+                               "how fast this machine reads its caches and memory and how much it "
+                               "computes in registers; no model\n"
+                               "is faster.",
+                               options,
+                               &defaults,
+                               sizeof(bench_opts),
+                               0,
+                               1,
+                               bench};

@@ -28,6 +28,27 @@ uint64_t qn_fit_kv(const qn_model *m, qn_kv_fmt fmt, uint32_t positions)
     return bytes;
 }
 
+void qn_fit_traffic(qn_traffic *out, const qn_model *m, qn_kv_fmt fmt, uint32_t depth)
+{
+    qn_group_desc g[QN_MAX_GROUPS];
+    uint32_t map[QN_MAX_LAYERS];
+    const qn_model_desc *d = qn_model_get_desc(m);
+    const qn_matrix *embed = &m->weights.top.embed;
+    const uint64_t heads = (uint64_t)d->n_heads + d->n_kv_heads;
+    size_t row = 0;
+    *out = (qn_traffic){.weight_bytes = m->weights.bytes};
+    if (!d->tied && qn_format_row_bytes(&row, embed->fmt, embed->cols))
+        out->weight_bytes -= (uint64_t)row * embed->rows;
+    const uint32_t n = qn_model_groups(m, fmt, g, map);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool cut = g[i].kind == QN_GROUP_WINDOW && depth > g[i].window;
+        out->kv_bytes += 2ull * (cut ? g[i].window : depth) * g[i].n_layers * g[i].n_kv_heads *
+                         g[i].head_dim * qn_kv_value_bytes(fmt);
+    }
+    out->multiply_adds =
+        (2 * heads * d->head_dim + 3ull * d->ffn) * (uint64_t)d->width * d->n_layers;
+}
+
 /* Widest moment of a layer: the stream, what attention reads and gives, or both halves of the feed-
  * forward; then a row of logits for each draw. */
 static uint64_t plans(const qn_model_desc *d, const qn_fit_ask *ask)

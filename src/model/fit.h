@@ -38,6 +38,14 @@ uint32_t qn_fit_context(const qn_model *m, const qn_fit_ask *ask, uint64_t avail
 qn_code qn_fit_read(qn_fit *out, uint32_t *context_fits, uint32_t *n_layers, qn_fit_ask *ask,
                     uint64_t available, const char *path, qn_err *err);
 
+/* What one decoded token behind `depth` positions reads: every matrix once (the embedding table only
+ * where it is the head), and the keys and values that a layer sees; and the multiply-adds of one prompt
+ * row in the layers' matrices. */
+typedef struct qn_traffic {
+    uint64_t weight_bytes, kv_bytes, multiply_adds;
+} qn_traffic;
+void qn_fit_traffic(qn_traffic *out, const qn_model *m, qn_kv_fmt fmt, uint32_t depth);
+
 /* What the system leaves, or `ceiling` minus what is alive where that is less (0: no ceiling); limit is
  * then "ceiling". */
 qn_memory_room qn_fit_room(uint64_t ceiling);

@@ -165,6 +165,18 @@ static void a_closed_stream_is_74(qt *t)
     }
 }
 
+static void bench_tells_limits_and_shares(qt *t)
+{
+    const program_result *r = program_run("bench roofline --threads 1 --json");
+    QT_EQ(t, r->status, 0);
+    QT_OK(t, strstr(r->out, "\"memory\":{\"one\":") && strstr(r->out, "\"f32\":{\"one\":"));
+    QT_OK(t, strstr(program_run("bench roofline --threads 2")->out, "2 threads") != NULL);
+    r = program_run("bench --model " MODEL " --prompt 20 --gen 4 --roofline --json");
+    QT_EQ(t, r->status, 0);
+    QT_OK(t, strstr(r->out, "\"decode_of_memory\":") && strstr(r->out, "\"prefill_of_f32\":"));
+    fails(t, "bench rooflin", QUERN_E_INVAL, "expected roofline");
+}
+
 static void cancelled_is_130(qt *t)
 {
     static const char *const generate[] = {
@@ -358,8 +370,8 @@ static void packed_weights_live_under_the_home(qt *t)
 QT_MAIN(QT(version_is_one_line), QT(help_lists_all_verbs), QT(inval_is_64),
         QT(environment_is_checked), QT(format_is_65), QT(notfound_is_66), QT(unsupported_is_69),
         QT(nomem_is_71), QT(limit_is_73), QT(io_is_74), QT(a_closed_stream_is_74),
-        QT(cancelled_is_130), QT(penalties_and_biases_reach_the_draw),
-        QT(generate_gives_text_and_nothing_else), QT(a_seed_repeats_the_text),
-        QT(a_stop_text_is_cut_off), QT(a_stop_text_may_begin_with_the_first_space),
-        QT(inspect_gives_json), QT(bench_gives_one_json_line),
-        QT(packed_weights_live_under_the_home))
+        QT(bench_tells_limits_and_shares), QT(cancelled_is_130),
+        QT(penalties_and_biases_reach_the_draw), QT(generate_gives_text_and_nothing_else),
+        QT(a_seed_repeats_the_text), QT(a_stop_text_is_cut_off),
+        QT(a_stop_text_may_begin_with_the_first_space), QT(inspect_gives_json),
+        QT(bench_gives_one_json_line), QT(packed_weights_live_under_the_home))
