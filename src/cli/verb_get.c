@@ -142,16 +142,13 @@ const qn_verb qn_verb_get = {
     "get",
     "NAME",
     "bring a model here and print its path",
-    "NAME is \"starter\", a small model to begin with, or ORG/NAME of the hub (ORG/NAME:FILE for "
-    "one "
-    "file\n"
-    "of it). What is here already is checked, not fetched again; what was cut off goes on where "
-    "it\n"
-    "ended. A file gets its name once its digest was found right.\n\n"
+    "NAME is \"starter\", a small model to begin with, or ORG/NAME of the hub; ORG/NAME:FILE for\n"
+    "one file of it. What is here already is checked, not fetched again; what was cut off goes\n"
+    "on where it ended. A file gets its name once its digest was found right.\n\n"
     "  quern get starter\n"
     "  quern get ORG/NAME\n"
     "  quern get ORG/NAME --include \"*Q4_K_M*\" --revision main\n"
-    "  quern get starter --from SmolLM2-135M-Instruct.Q4_1.gguf\n\n"
+    "  quern get my-model --from FILE.gguf          # a file of yours, under this name\n\n"
     "Ctrl-C stops it and keeps what has come. Progress goes to stderr, the path to stdout.",
     options,
     NULL,

@@ -160,9 +160,8 @@ const qn_verb qn_verb_inspect = {
     "inspect",
     "NAME|FILE",
     "tell what a model file holds, without loading it",
-    "NAME is one of \"quern ls\"; FILE is a GGUF file, a .safetensors file with its config.json "
-    "beside "
-    "it,\nor a folder of safetensors.\n"
+    "NAME is one of \"quern ls\"; FILE is a GGUF file, a .safetensors file with its config.json\n"
+    "beside it, or a folder of safetensors.\n"
     "Works on files of unsupported families and on damaged ones, as far as their headers go.",
     options,
     NULL,

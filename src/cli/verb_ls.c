@@ -249,9 +249,8 @@ const qn_verb qn_verb_ls = {
     "ls",
     "[QUERY]",
     "list the models on this machine",
-    "With QUERY those whose name holds it. Listed are QUERN_HOME/models and the cache that Hugging "
-    "Face\n"
-    "tools share. A name, or a part of it that only one model has, is what --model takes.\n\n"
+    "With QUERY those whose name holds it. Listed are QUERN_HOME/models and the cache that\n"
+    "Hugging Face tools share. --model takes a name, or a part of it that only one model has.\n\n"
     "  quern ls\n"
     "  quern ls --json | python3 -m json.tool",
     options,
