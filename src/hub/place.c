@@ -129,6 +129,7 @@ static bool free_bytes(uint64_t *out, char *path)
         else
             slash[slash == path] = '\0';
     }
+    if (fs.f_blocks == 0) return false; /* one that counts no blocks, such as /proc */
     if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, out))
         *out = UINT64_MAX;
     return true;
