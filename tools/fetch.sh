@@ -26,7 +26,7 @@ fetch_offline() {
   fetch_say "QUERN_OFFLINE=1: the model stays absent"
 }
 fetch_digest() { sha256sum <"$1" | cut -d' ' -f1; }
-fetch_facts() { stat -c '%s %Y' "$1"; }
+fetch_facts() { stat -c '%s %.9Y' "$1"; }
 
 # Is the file there, with the bytes that were published?
 fetch_have() {

@@ -3,7 +3,7 @@
  *
  *     name ─► catalogue or ORG/NAME ─► manifest (files, sizes, digests) ─► blobs ─► published by rename
  *
- * scan.c knows what lies where, find.c and list.c answer from that; import.c takes a file that is
+ * scan.c knows what lies where, find.c and list.c (with describe.c) answer from that; import.c takes a file that is
  * here, pull.c fetches what a hub has.
  *
  * Thread: any; nothing is kept between calls.
@@ -81,6 +81,12 @@ qn_code qn_hub_pull_entry(char **path, const qn_hub *h, const qn_hub_entry *e,
  * snapshot's folder, or its only GGUF file. */
 qn_code qn_hub_pull_repo(char **path, const qn_hub *h, const char *repo, const char *revision,
                          const char *include, const qn_hub_report *report, qn_err *err);
+
+/* -- card.c ------------------------------------------------------------------------------------ */
+
+/* The value of a line "license: VALUE" between the lines "---" that a README begins with, a view of
+ * text; empty: none. */
+qn_str qn_hub_card_license(qn_str text);
 
 /* -- find.c, list.c ---------------------------------------------------------------------------- */
 

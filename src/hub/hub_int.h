@@ -45,4 +45,11 @@ void qn_hub_scan_close(qn_hub_scan *s); /* zeroed is fine */
 /* The model's name, or its file's, holds the query; ASCII case is ignored. */
 bool qn_hub_holds(const qn_hub_found *f, const char *query);
 
+/* -- describe.c -------------------------------------------------------------------------------- */
+
+/* Fills *m, its texts in `texts`; *is_model false for what says that it is something else. Errors: the
+ * readers', NOMEM. */
+qn_code qn_hub_describe(bool *is_model, quern_store_model *m, qn_arena *texts,
+                        qn_hub_has_family *has_family, const qn_hub_found *f, qn_err *err);
+
 #endif

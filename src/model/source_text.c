@@ -172,23 +172,8 @@ static qn_str json_template(const qn_json *config)
     return qn_str_make(p, p ? n : 0);
 }
 
-qn_code qn_source_template(char **out, const qn_source *s, qn_err *err)
+static qn_code copy_template(char **out, qn_str text, qn_err *err)
 {
-    char path[4096];
-    qn_str text = {0};
-    *out = NULL;
-    if (s->gguf) {
-        const qn_str none = {0};
-        QN_TRY(qn_gguf_opt_str(&text, s->gguf, "tokenizer.chat_template", none, err));
-    } else if (beside(path, s, "chat_template.jinja")) {
-        uint8_t *bytes = NULL;
-        size_t n = 0;
-        QN_TRY(qn_file_read(&bytes, &n, path, MAX_TEMPLATE_BYTES, err));
-        *out = (char *)bytes;
-        return QN_OK;
-    } else {
-        text = json_template(s->tokenizer);
-    }
     if (text.n == 0) return QN_OK;
     if (text.n > MAX_TEMPLATE_BYTES)
         return qn_fail(err, QN_E_LIMIT, "the chat template has %zu bytes, expected at most %d",
@@ -198,6 +183,42 @@ qn_code qn_source_template(char **out, const qn_source *s, qn_err *err)
     memcpy(*out, text.p, text.n);
     (*out)[text.n] = '\0';
     return QN_OK;
+}
+
+/* chat_template.json: the member of tokenizer_config.json in a file of its own. */
+static qn_code template_file(char **out, const char *path, qn_err *err)
+{
+    enum { MAX_BYTES = 4 * MAX_TEMPLATE_BYTES }; /* escapes take room */
+    qn_json *config = NULL;
+    uint8_t *bytes = NULL;
+    size_t n = 0;
+    QN_TRY(qn_file_read(&bytes, &n, path, MAX_BYTES, err));
+    qn_code rc = qn_json_parse(&config, (const char *)bytes, n, MAX_BYTES, err);
+    if (rc == QN_OK) rc = copy_template(out, json_template(config), err);
+    qn_json_free(config);
+    qn_free(bytes);
+    return rc == QN_OK ? rc : qn_wrap(err, rc, "%s", path);
+}
+
+qn_code qn_source_template(char **out, const qn_source *s, qn_err *err)
+{
+    char path[4096];
+    *out = NULL;
+    if (s->gguf) {
+        qn_str text = {0};
+        const qn_str none = {0};
+        QN_TRY(qn_gguf_opt_str(&text, s->gguf, "tokenizer.chat_template", none, err));
+        return copy_template(out, text, err);
+    }
+    if (beside(path, s, "chat_template.jinja")) {
+        uint8_t *bytes = NULL;
+        size_t n = 0;
+        QN_TRY(qn_file_read(&bytes, &n, path, MAX_TEMPLATE_BYTES, err));
+        *out = (char *)bytes;
+        return QN_OK;
+    }
+    if (beside(path, s, "chat_template.json")) return template_file(out, path, err);
+    return copy_template(out, json_template(s->tokenizer), err);
 }
 
 /* -- ending ids -------------------------------------------------------------------------------- */

@@ -516,7 +516,37 @@ static void open_bytes_survives_every_failed_allocation(qt *t)
     free(b);
 }
 
-QT_MAIN(QT(reads_scalars_of_every_type), QT(typed_reads_refuse_other_types_and_ranges),
+static void the_name_of_a_part_is_told_from_others(qt *t)
+{
+    static const struct {
+        const char *name;
+        size_t stem;
+        uint32_t no; /* 0: no part */
+    } cases[] = {
+        {"m-00001-of-00003.gguf", 1, 1},
+        {"a/m-x-00012-of-00099.gguf", 5, 12},
+        {"-00001-of-00003.gguf", 0, 0},
+        {"m-0001-of-00003.gguf", 0, 0},
+        {"m-00001-of-00003.bin", 0, 0},
+        {"m-00001-of-0000x.gguf", 0, 0},
+        {"m-00001_of-00003.gguf", 0, 0},
+        {"m_00001-of-00003.gguf", 0, 0},
+        {"m-00001-of-00003.gguf.x", 0, 0},
+        {"m.gguf", 0, 0},
+        {"", 0, 0},
+    };
+    for (size_t i = 0; i < QT_LEN(cases); i++) {
+        size_t stem = 99;
+        uint32_t no = 99;
+        const bool part = qn_gguf_part_name(&stem, &no, qn_str_z(cases[i].name));
+        QT_EQ(t, part, cases[i].no != 0);
+        QT_EQ(t, stem, part ? cases[i].stem : 99);
+        QT_EQ(t, no, part ? cases[i].no : 99);
+    }
+}
+
+QT_MAIN(QT(the_name_of_a_part_is_told_from_others), QT(reads_scalars_of_every_type),
+        QT(typed_reads_refuse_other_types_and_ranges),
         QT(optional_reads_fall_back_only_when_absent), QT(walks_arrays),
         QT(keys_come_in_file_order), QT(lists_tensors_where_they_lie), QT(gives_matrices_in_place),
         QT(takes_census_by_type), QT(version_two_and_other_alignments_are_read),

@@ -168,6 +168,67 @@ static void what_says_it_is_no_model_is_left_out(qt *t)
     free(x);
 }
 
+/* A file of two tensors, 64 bytes of F32 and 18 of Q4_0. */
+static void put_mixture(const tree *x, const char *rel, uint32_t file_type)
+{
+    bytes *b = calloc(1, sizeof *b);
+    if (!b) abort();
+    put_gguf_header(b, 3, 2, 2);
+    put_key_text(b, "general.architecture", "llama");
+    put_key_u32(b, "general.file_type", file_type);
+    put_tensor(b, "a", 0, 16, 1, 0);
+    put_tensor(b, "b", 2, 32, 1, 64);
+    pad_to(b, 32);
+    put_zero(b, 96);
+    tree_put(x, rel, b->p, b->n);
+    free(b);
+}
+
+static void a_mixture_has_the_name_the_file_gives_if_it_can_be_true(qt *t)
+{
+    static const struct {
+        uint32_t type;
+        const char *quant;
+    } cases[] = {{2, "Q4_0"}, {15, "F32"},   {0, "F32"},
+                 {4, "F32"},  {1025, "F32"}, {UINT32_MAX, "F32"}};
+    tree *x = tree_new("mixtures");
+    for (size_t i = 0; i < QT_LEN(cases); i++) {
+        put_mixture(x, "home/models/m.gguf", cases[i].type);
+        quern_store_list *l = list_of(t, x, NULL);
+        if (QT_EQ(t, l->n, 1)) {
+            QT_STR(t, l->model[0].quant, cases[i].quant);
+            QT_EQ(t, l->model[0].parameters, 48);
+        }
+        qn_hub_list_free(l);
+    }
+    free(x);
+}
+
+static void a_template_is_seen_in_each_place(qt *t)
+{
+    static const struct {
+        const char *file, *text;
+        uint32_t has;
+    } cases[] = {{"tokenizer_config.json", "{\"chat_template\":\"\"}", 0},
+                 {"chat_template.json", "{\"chat_template\":\"x\"}", 1},
+                 {"chat_template.json", "{\"chat_template\":[]}", 0},
+                 {"tokenizer_config.json", "{\"chat_template\":[{\"name\":\"default\"}]}", 1},
+                 {"tokenizer_config.json", "{}", 0},
+                 {"chat_template.jinja", "x", 1}};
+    tree *x = tree_new("templates");
+    tree_copy(x, "home/models/m/config.json", TREE_MLX "config.json");
+    tree_copy(x, "home/models/m/model.safetensors", TREE_MLX "model.safetensors");
+    for (size_t i = 0; i < QT_LEN(cases); i++) {
+        char rel[100];
+        snprintf(rel, sizeof rel, "home/models/m/%s", cases[i].file);
+        tree_text(x, rel, cases[i].text);
+        quern_store_list *l = list_of(t, x, NULL);
+        if (QT_EQ(t, l->n, 1)) QT_EQ(t, l->model[0].has_template, cases[i].has);
+        qn_hub_list_free(l);
+    }
+    free(x);
+}
+
 static void broken_files_do_not_break_the_list(qt *t)
 {
     tree *x = tree_new("broken");
@@ -275,5 +336,7 @@ static void the_list_survives_every_failed_allocation(qt *t)
 QT_MAIN(QT(a_gguf_file_tells_about_itself), QT(a_folder_tells_about_itself),
         QT(snapshots_are_listed_with_the_one_that_counts),
         QT(a_split_model_is_one_row_with_all_its_bytes), QT(what_says_it_is_no_model_is_left_out),
-        QT(broken_files_do_not_break_the_list), QT(absurd_settings_are_not_known),
-        QT(front_matter_is_read_as_far_as_it_goes), QT(the_list_survives_every_failed_allocation))
+        QT(a_mixture_has_the_name_the_file_gives_if_it_can_be_true),
+        QT(a_template_is_seen_in_each_place), QT(broken_files_do_not_break_the_list),
+        QT(absurd_settings_are_not_known), QT(front_matter_is_read_as_far_as_it_goes),
+        QT(the_list_survives_every_failed_allocation))

@@ -187,7 +187,7 @@ static void weights_beyond_the_room_are_refused(qt *t)
     QT_OKF(t, !m && strstr(err.msg, "0.0 MiB available (cgroup)"), "%s", err.msg);
 }
 
-static void a_chat_template_is_found_in_either_place(qt *t)
+static void a_chat_template_is_found_in_each_place(qt *t)
 {
     const char *config = "{\"chat_template\": [{\"name\": \"tool\", \"template\": \"no\"}, "
                          "{\"name\": \"default\", \"template\": \"yes\"}]}";
@@ -196,6 +196,14 @@ static void a_chat_template_is_found_in_either_place(qt *t)
     qn_model *m = tiny_opened(t, dir);
     if (m) QT_STR(t, qn_model_chat_template(m), "yes");
     qn_model_unref(m);
+    (void)qt_file("chat/chat_template.json", "{\"chat_template\": \"json\"}", 25);
+    m = tiny_opened(t, dir);
+    if (m) QT_STR(t, qn_model_chat_template(m), "json");
+    qn_model_unref(m);
+    (void)qt_file("chat/chat_template.json", "{", 1);
+    qn_err err = {0};
+    QT_EQ(t, qn_model_open(&m, dir, NULL, &err), QN_E_FORMAT);
+    QT_OKF(t, !m && strstr(err.msg, "chat_template.json"), "%s", err.msg);
     (void)qt_file("chat/chat_template.jinja", "own file", 8);
     m = tiny_opened(t, dir);
     if (m) QT_STR(t, qn_model_chat_template(m), "own file");
@@ -485,7 +493,7 @@ QT_MAIN(QT(a_gguf_gives_its_descriptor), QT(a_directory_gives_the_same_descripto
         QT(gains_in_half_precision_are_widened), QT(ending_ids_are_a_union),
         QT(a_recipe_is_read_from_the_generation_config), QT(a_recipe_out_of_range_is_refused),
         QT(a_recipe_is_read_from_a_gguf), QT(weights_beyond_the_room_are_refused),
-        QT(a_chat_template_is_found_in_either_place),
+        QT(a_chat_template_is_found_in_each_place),
         QT(two_files_of_other_weights_have_other_numerics), QT(a_missing_tensor_is_named),
         QT(an_unexpected_tensor_is_named), QT(missing_and_unexpected_tensors_are_told_together),
         QT(a_wrong_shape_is_named_with_both_shapes), QT(tensors_of_no_use_are_dropped),
