@@ -8,13 +8,14 @@ packages=(
   gcc g++ libc6-dev make cmake ninja-build pkg-config         # the build; C++ for one test
   libjansson-dev libpcre2-dev libutf8proc-dev libxxhash-dev   # behind src/dep
   libssl-dev                                                  # SHA-256 of model files
+  libcurl4-openssl-dev ca-certificates                        # models from a hub
   libedit-dev                                                 # the line editor of chat
   libwebsockets-dev                                           # HTTP of the server
   esbuild                                                     # web/: TypeScript to one script
   curl                                                        # tests: the transcripts of docs/api.md
   libcmocka-dev                                               # tests/qt.c
   clang-format-14 git                                         # the format check
-  python3 python3-pip ca-certificates xz-utils                # tools/*.py; the starter's package
+  python3 python3-pip xz-utils                                # tools/*.py; the starter's package
 )
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }

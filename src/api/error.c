@@ -53,6 +53,8 @@ static qn_code code_of(qn_api_kind kind)
     case QN_API_FAILED:
     case QN_API_LOAD_FAILED:
         return QN_E_INTERNAL;
+    case QN_API_DENIED:
+        return QN_E_DENIED;
     default:
         return QN_E_INVAL;
     }
@@ -104,6 +106,7 @@ qn_code qn_api_fail_lib(qn_api_error *error, const qn_err *err)
         [QN_E_LIMIT] = QN_API_BAD_REQUEST,
         [QN_E_CANCELLED] = QN_API_CANCELLED,
         [QN_E_INTERNAL] = QN_API_FAILED,
+        [QN_E_DENIED] = QN_API_DENIED,
     };
     const bool known = err->code > QN_OK && err->code < QN_CODE_COUNT;
     (void)qn_api_fail(error, known ? kind_of[err->code] : QN_API_FAILED, NULL, "%s",

@@ -32,6 +32,7 @@ typedef quern_error qn_err;
 #define QN_E_LIMIT QUERN_E_LIMIT
 #define QN_E_CANCELLED QUERN_E_CANCELLED
 #define QN_E_INTERNAL QUERN_E_INTERNAL
+#define QN_E_DENIED QUERN_E_DENIED
 #define QN_CODE_COUNT QUERN_CODE_COUNT
 
 /* Fill *err (NULL allowed) and return code, so that a site reads `return qn_fail(...)`. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.h - hashes that are stored or sent: XXH3 for cache keys and checksums, SHA-256 for identity.
+/* hash.h - hashes that are stored or sent: XXH3 for cache keys and checksums, SHA-256 for
+ * identity, SHA-1 where git wants it.
  *
  * XXH3 is not cryptographic: it finds torn writes and names blocks of our own making. Where somebody
  * outside chooses the bytes and gains from a collision (downloads, weights digests), use SHA-256. The
@@ -45,5 +46,15 @@ qn_code qn_sha256_update(qn_sha256_stream *s, const void *bytes, size_t n, qn_er
 qn_code qn_sha256_finish(qn_sha256_stream *s, qn_sha256_digest *out, qn_err *err); /* ends it */
 /* 64 lower-case hex digits and a NUL. */
 void qn_sha256_hex(char out[65], const qn_sha256_digest *digest);
+
+/* The name that git gives to a file's bytes: SHA-1 of "blob LENGTH", a NUL and the bytes. Only for files that a hub lists by it
+ * and by nothing better; whoever can forge SHA-1 can forge these. The length is said first. Errors: as SHA-256, and FORMAT from
+ * finish when it was another. */
+typedef struct qn_git_blob_stream qn_git_blob_stream;
+qn_code qn_git_blob_new(qn_git_blob_stream **out, uint64_t bytes, qn_err *err); /* owned */
+void qn_git_blob_free(qn_git_blob_stream *s);                                   /* NULL is fine */
+qn_code qn_git_blob_update(qn_git_blob_stream *s, const void *bytes, size_t n, qn_err *err);
+/* 40 lower-case hex digits and a NUL; ends it. */
+qn_code qn_git_blob_finish(qn_git_blob_stream *s, char hex[41], qn_err *err);
 
 #endif

@@ -61,7 +61,7 @@ static void codes_of_the_library_become_statuses(qt *t)
         [QN_OK] = 500,          [QN_E_NOMEM] = 503,       [QN_E_INVAL] = 400,
         [QN_E_FORMAT] = 400,    [QN_E_NOTFOUND] = 404,    [QN_E_AGAIN] = 429,
         [QN_E_IO] = 500,        [QN_E_UNSUPPORTED] = 501, [QN_E_LIMIT] = 400,
-        [QN_E_CANCELLED] = 499, [QN_E_INTERNAL] = 500,
+        [QN_E_CANCELLED] = 499, [QN_E_INTERNAL] = 500,    [QN_E_DENIED] = 403,
     };
     for (int c = 0; c < QN_CODE_COUNT; c++) {
         qn_api_error e;

@@ -147,6 +147,9 @@ static void provoke_INTERNAL(qt *t, quern_code code)
          code, "finite");
 }
 
+/* A hub that wants a token. */
+static void provoke_DENIED(qt *t, quern_code code) { QT_EQ(t, quern_code_exit(code), 77); }
+
 static void every_row_is_provoked(qt *t)
 {
     for (int code = QUERN_OK + 1; code < QUERN_CODE_COUNT; code++)

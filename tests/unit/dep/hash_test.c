@@ -66,6 +66,33 @@ static void sha256_gives_the_published_answers(qt *t)
     qn_sha256_free(s);
 }
 
+/* `git hash-object` says so. */
+static void git_names_a_file_by_its_length_and_bytes(qt *t)
+{
+    static const struct {
+        const char *text, *hex;
+    } cases[] = {{"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
+                 {"hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"}};
+    char hex[41];
+    for (size_t i = 0; i < QT_LEN(cases); i++)
+        for (size_t cut = 0; cut <= strlen(cases[i].text); cut++) {
+            const size_t n = strlen(cases[i].text);
+            qn_git_blob_stream *s = NULL;
+            QT_EQ(t, qn_git_blob_new(&s, n, NULL), QN_OK);
+            QT_EQ(t, qn_git_blob_update(s, cases[i].text, cut, NULL), QN_OK);
+            QT_EQ(t, qn_git_blob_update(s, cases[i].text + cut, n - cut, NULL), QN_OK);
+            QT_EQ(t, qn_git_blob_finish(s, hex, NULL), QN_OK);
+            QT_STR(t, hex, cases[i].hex);
+            qn_git_blob_free(s);
+        }
+    qn_err err = {0};
+    qn_git_blob_stream *s = NULL;
+    QT_EQ(t, qn_git_blob_new(&s, 3, NULL), QN_OK);
+    QT_EQ(t, qn_git_blob_finish(s, hex, &err), QN_E_FORMAT);
+    QT_OK(t, strstr(err.msg, "0 bytes, expected 3") && hex[0] == '\0');
+    qn_git_blob_free(s);
+}
+
 static void new_survives_every_failed_allocation(qt *t)
 {
     const size_t before = qn_alloc_live();
@@ -76,7 +103,12 @@ static void new_survives_every_failed_allocation(qt *t)
         const qn_code a = qn_hasher_new(&h, 1, NULL);
         qn_alloc_fail_after(n);
         const qn_code b = qn_sha256_new(&s, NULL);
+        qn_git_blob_stream *g = NULL;
+        qn_alloc_fail_after(n);
+        const qn_code c = qn_git_blob_new(&g, 1, NULL);
         qn_alloc_fail_after(SIZE_MAX);
+        QT_EQ(t, c, n ? QN_OK : QN_E_NOMEM);
+        qn_git_blob_free(g);
         QT_EQ(t, a, n ? QN_OK : QN_E_NOMEM);
         QT_EQ(t, b, n ? QN_OK : QN_E_NOMEM);
         QT_OK(t, (h != NULL) == (n > 0) && (s != NULL) == (n > 0));
@@ -87,4 +119,5 @@ static void new_survives_every_failed_allocation(qt *t)
 }
 
 QT_MAIN(QT(xxh3_gives_its_known_values), QT(any_cut_of_the_input_gives_the_same_digest),
-        QT(sha256_gives_the_published_answers), QT(new_survives_every_failed_allocation))
+        QT(sha256_gives_the_published_answers), QT(git_names_a_file_by_its_length_and_bytes),
+        QT(new_survives_every_failed_allocation))
