@@ -258,6 +258,33 @@ static void names_of_files_cannot_move_the_cursor(qt *t)
     unsetenv("HF_HUB_CACHE");
 }
 
+/* Without QUERN_HOME below HOME; the cache of other tools where HF_HUB_CACHE, else HF_HOME, else HOME says. */
+static void places_follow_the_environment(qt *t)
+{
+    char want[700];
+    (void)program_run("version");
+    unsetenv("QUERN_HOME");
+    unsetenv("HF_HUB_CACHE");
+    const program_result *r = program_run("get tiny --quiet --from " MODEL);
+    snprintf(want, sizeof want, "%s/home/.quern/models/tiny.gguf\n", qt_tmp());
+    QT_STR(t, r->out, want);
+    for (int i = 0; i < 3; i++) {
+        static const char *const says[] = {"", "HF_HOME=$HOME/hf", "HF_HUB_CACHE=$HOME/cache"};
+        static const char *const cache[] = {".cache/huggingface/hub", "hf/hub", "cache"};
+        char command[800];
+        snprintf(command, sizeof command,
+                 "d=$HOME/%s/models--org--tiny%d; mkdir -p \"$d/snapshots\" \"$d/refs\"\n"
+                 "printf %%040d 1 >\"$d/refs/main\"; cp -r " FOLDER
+                 " \"$d/snapshots/$(printf %%040d 1)\"\n"
+                 "%s \"$QUERN\" ls org/",
+                 cache[i], i, says[i]);
+        r = program_shell(command);
+        snprintf(want, sizeof want, "\norg/tiny%d ", i);
+        QT_OKF(t, strstr(r->out, want) && !strchr(strstr(r->out, want) + 5, '/'), "%s%s", r->out,
+               r->err);
+    }
+}
+
 /* -- names elsewhere --------------------------------------------------------------------------- */
 
 static void shells_complete_names(qt *t)
@@ -299,5 +326,5 @@ QT_MAIN(QT(a_file_gets_a_name_and_runs_by_it), QT(a_terminal_sees_a_line_that_go
         QT(ctrl_c_says_how_to_go_on), QT(get_refuses_with_a_reason),
         QT(an_empty_store_gives_a_hint), QT(a_table_lists_both_places),
         QT(json_lists_what_the_table_lists), QT(a_table_is_as_wide_as_its_terminal),
-        QT(names_of_files_cannot_move_the_cursor), QT(shells_complete_names),
-        QT(doctor_counts_them), QT(a_snapshot_is_served_under_its_name))
+        QT(names_of_files_cannot_move_the_cursor), QT(places_follow_the_environment),
+        QT(shells_complete_names), QT(doctor_counts_them), QT(a_snapshot_is_served_under_its_name))
