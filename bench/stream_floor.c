@@ -83,7 +83,8 @@ int main(int argc, char **argv)
     }
     close(pair[1]);
     floor_run r = {eventfd(0, 0), pair[0], atoi(argv[1]), atoi(argv[3]), 0, 0, 0};
-    if (r.bytes < 1 || r.bytes > (1 << 16) || pthread_create(&thread, NULL, loop, &r) != 0) return 1;
+    if (r.bytes < 1 || r.bytes > (1 << 16) || pthread_create(&thread, NULL, loop, &r) != 0)
+        return 1;
     for (int i = 0; i < r.tokens; i++) {
         const uint64_t one = 1;
         usleep((useconds_t)atoi(argv[2]));

@@ -10,7 +10,7 @@ packages=(
   libssl-dev                                                  # SHA-256 of model files
   libcurl4-openssl-dev ca-certificates                        # models from a hub
   libedit-dev                                                 # the line editor of chat
-  libwebsockets-dev                                           # HTTP of the server
+  libhttp-parser-dev                                          # HTTP of the server
   esbuild                                                     # web/: TypeScript to one script
   curl                                                        # tests: the transcripts of docs/api.md
   libcmocka-dev                                               # tests/qt.c

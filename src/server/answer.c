@@ -10,9 +10,7 @@
 #include "base/clock.h"
 #include "server/server_int.h"
 
-enum { MAX_PIECE = 512, MAX_FRAMES = 64 << 20 };
-
-static const uint64_t keep_alive_ns = UINT64_C(15000000000);
+enum { MAX_PIECE = 512, MAX_FRAMES = 64 << 20, MS = 1000000 };
 
 typedef struct record { /* then `tops` of quern_top, then text or message, padded to 8 */
     quern_event e;      /* its pointers are not meant */
@@ -265,21 +263,20 @@ static qn_code take_all(qn_task *j, qn_buf *b, qn_err *err)
 
 void qn_task_pump(qn_task *j)
 {
-    qn_buf b;
     qn_err err = {0};
-    if (!j->call || !j->prepared || !atomic_exchange(&j->dirty, false)) return;
+    if (!j->call || !j->prepared || !atomic_load(&j->dirty)) return;
+    atomic_store(&j->dirty, false);
     pthread_mutex_lock(&j->lock);
     const qn_buf full = j->events;
     const bool lost = j->lost;
     j->events = j->taken;
     pthread_mutex_unlock(&j->lock);
     j->taken = full;
-    qn_buf_init(&b, MAX_FRAMES);
-    qn_code rc = take_all(j, &b, &err);
+    qn_code rc = take_all(j, &j->frames, &err);
     if (rc == QN_OK && lost) rc = qn_fail(&err, QN_E_NOMEM, "no memory for the answer's events");
     qn_buf_truncate(&j->taken, 0);
-    if (j->streaming) say(j, &b);
-    qn_buf_fini(&b);
+    if (j->streaming) say(j, &j->frames);
+    qn_buf_truncate(&j->frames, 0);
     if (rc != QN_OK)
         fail_lib(j, &err);
     else if (j->n_ended == j->n_choices)
@@ -337,7 +334,9 @@ void qn_task_prepared(qn_task *j)
 void qn_task_keep_alive(qn_task *j, uint64_t now_ns)
 {
     qn_buf b;
-    if (!j->call || !j->streaming || now_ns - j->spoke_ns < keep_alive_ns) return;
+    if (!j->call || !j->streaming ||
+        now_ns - j->spoke_ns < (uint64_t)j->server->o.keep_alive_ms * MS)
+        return;
     qn_buf_init(&b, 256);
     if (qn_openai_stream_keep_alive(&b, NULL) == QN_OK) say(j, &b);
     qn_buf_fini(&b);

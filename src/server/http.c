@@ -1,412 +1,529 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http.c - http.h on libwebsockets (docs/decisions/0010-http-library.md). The library parses requests,
- * holds connections and their timeouts, and polls; answers are framed here, since of an event stream it
- * would only pass the bytes on.
+/* http.c - connections and the loop (docs/decisions/0010-http-library.md). One epoll; per connection at
+ * most one read a turn, and one send of all that the turn put together, tried before anything is
+ * registered. A wake is an edge of an eventfd that nobody reads, so a token costs one wait and one send.
  *
- * Owner:  qn_http owns the context; a call is made when headers are there, and dies with its answer or
- *         its connection.
+ * That a client has gone shows in three ways: a reset, at once; its end of sending, which may as well
+ * mean that it waits for the answer, so bytes that say nothing are sent and a dead socket answers them
+ * with a reset; and a connection that takes no bytes.
+ *
+ * Owner:  qn_http owns all; what is closed in a turn is freed at its end, since events may name it yet.
  * Thread: the loop's; qn_http_wake from any.
  */
-#include "server/http.h"
-
-#include <arpa/inet.h>
 #include <errno.h>
-#include <libwebsockets.h>
-#include <netinet/in.h>
-#include <stdatomic.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
+#include "base/clock.h"
+#include "server/http_int.h"
 
-enum {
-    PIECE = 1 << 16,       /* bytes given to the library at once */
-    MAX_UNREAD = 16 << 20, /* a client that leaves more than this unread is let go */
-    FIELDS = 8,            /* headers kept of a request */
-    FIELD_BYTES = 8 << 10, /* all of them together */
-};
+enum { EVENTS = 128, ACCEPTS = 64, MS = 1000000 };
 
-struct qn_http_call {
-    qn_http *http;
-    struct lws *wsi;
-    void *user;
-    qn_http_request req;
-    qn_buf in, out; /* out: LWS_PRE bytes of headroom, then what is to send */
-    size_t sent, n_fields;
-    bool begun, answered, ended, broken, chunked, head_only;
-    char path[2048], fields[FIELD_BYTES];
-};
+static const uint64_t linger_ns = UINT64_C(10000000000);
 
-typedef struct conn { /* the library's memory, one a connection */
-    qn_http_call *call;
-} conn;
+/* -- a connection's end ------------------------------------------------------------------------- */
 
-struct qn_http {
-    struct lws_context *context;
-    struct lws_vhost *vhost;
-    qn_http_handler handler;
-    struct lws_protocols protocols[2];
-    lws_sorted_usec_list_t timer;
-    atomic_bool woken;
-    uint16_t port;
-    size_t max_body;
-    bool ticked;
-};
-
-/* -- answers ----------------------------------------------------------------------------------- */
-
-static const char *reason(int status)
+void qn_http_touch(qn_http_conn *k)
 {
-    static const struct {
-        int status;
-        const char *text;
-    } all[] = {{200, "OK"},
-               {302, "Found"},
-               {304, "Not Modified"},
-               {400, "Bad Request"},
-               {401, "Unauthorized"},
-               {403, "Forbidden"},
-               {404, "Not Found"},
-               {405, "Method Not Allowed"},
-               {408, "Request Timeout"},
-               {413, "Content Too Large"},
-               {415, "Unsupported Media Type"},
-               {429, "Too Many Requests"},
-               {431, "Request Header Fields Too Large"},
-               {500, "Internal Server Error"},
-               {501, "Not Implemented"},
-               {503, "Service Unavailable"}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].status == status) return all[i].text;
-    return status < 500 ? "Error" : "Server Error";
+    if (k->touched || k->state == QN_HTTP_GONE) return;
+    k->touched = true;
+    k->next_touched = k->http->touched;
+    k->http->touched = k;
 }
 
-static void add(qn_http_call *c, const void *bytes, size_t n)
+static void end_call(qn_http_conn *k)
 {
-    if (c->broken) return;
-    if (c->sent > PIECE && c->sent == c->out.len) {
-        qn_buf_truncate(&c->out, LWS_PRE);
-        c->sent = LWS_PRE;
-    }
-    if (qn_buf_append(&c->out, bytes, n, NULL) != QN_OK) c->broken = true;
-    lws_callback_on_writable(c->wsi);
-}
-
-/* One answer a connection: the library (4.1.6) can loop for ever over requests that were sent ahead. */
-static void add_head(qn_http_call *c, int status, const char *mime, const char *extra,
-                     const char *framing)
-{
-    char head[2048];
-    const int n = snprintf(head, sizeof head,
-                           "HTTP/1.1 %d %s\r\n%s%s%s%s%s"
-                           "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
-                           status, reason(status), mime ? "Content-Type: " : "", mime ? mime : "",
-                           mime ? "\r\n" : "", framing, extra);
-    c->answered = true;
-    if (n < 0 || (size_t)n >= sizeof head)
-        c->broken = true;
-    else
-        add(c, head, (size_t)n);
-}
-
-void qn_http_reply(qn_http_call *c, int status, const char *mime, const char *extra, qn_str body)
-{
-    char length[48] = "";
-    if (c->answered) return;
-    if (status != 304) snprintf(length, sizeof length, "Content-Length: %zu\r\n", body.n);
-    add_head(c, status, mime, extra, length);
-    if (!c->head_only && status != 304) add(c, body.p, body.n);
-    c->ended = true;
-}
-
-void qn_http_begin(qn_http_call *c, int status, const char *mime, const char *extra)
-{
-    if (c->answered) return;
-    add_head(c, status, mime, extra, c->chunked ? "Transfer-Encoding: chunked\r\n" : "");
-}
-
-void qn_http_send(qn_http_call *c, qn_str piece)
-{
-    char size[24];
-    if (!piece.n || c->ended || c->head_only) return;
-    if (c->out.len - c->sent > MAX_UNREAD) c->broken = true;
-    const int n = snprintf(size, sizeof size, "%zx\r\n", piece.n);
-    if (c->chunked) add(c, size, (size_t)n);
-    add(c, piece.p, piece.n);
-    if (c->chunked) add(c, "\r\n", 2);
-}
-
-void qn_http_end(qn_http_call *c)
-{
-    if (c->ended) return;
-    if (c->chunked && !c->head_only) add(c, "0\r\n\r\n", 5);
-    c->ended = true;
-    lws_callback_on_writable(c->wsi);
-}
-
-void qn_http_set_user(qn_http_call *c, void *user) { c->user = user; }
-void *qn_http_user(const qn_http_call *c) { return c->user; }
-
-/* -- calls ------------------------------------------------------------------------------------- */
-
-static void drop(conn *k)
-{
-    qn_http_call *c = k ? k->call : NULL;
+    qn_http_call *c = k->call;
     if (!c) return;
+    k->http->handler.closed(k->http->handler.ctx, c);
     k->call = NULL;
-    c->http->handler.closed(c->http->handler.ctx, c);
-    qn_buf_fini(&c->in);
-    qn_buf_fini(&c->out);
+    qn_http_reader_free(c->reader);
     qn_free(c);
 }
 
-/* The value of a header in c->fields. Longer than what is left: empty, and the call is marked. */
-static qn_str keep(qn_http_call *c, int n, int got)
+static void drop(qn_http_conn *k)
 {
-    const qn_str value = qn_str_make(c->fields + c->n_fields, got > 0 ? (size_t)got : 0);
-    if (n > 0 && got <= 0) c->broken = true;
-    if (got > 0) c->n_fields += (size_t)got + 1;
-    return value;
+    qn_http *h = k->http;
+    if (k->state == QN_HTTP_GONE) return;
+    end_call(k);
+    close(k->fd);
+    k->state = QN_HTTP_GONE;
+    if (k->prev)
+        k->prev->next = k->next;
+    else
+        h->conns = k->next;
+    if (k->next) k->next->prev = k->prev;
+    h->n_conns--;
+    qn_buf_fini(&k->out);
+    qn_buf_fini(&k->ahead);
+    k->next = h->gone;
+    h->gone = k;
 }
 
-static qn_str field(qn_http_call *c, enum lws_token_indexes token)
+static void free_gone(qn_http *h)
 {
-    const int n = lws_hdr_total_length(c->wsi, token);
-    if (n <= 0) return (qn_str){0};
-    const int room = (int)(sizeof c->fields - c->n_fields);
-    return keep(c, n, lws_hdr_copy(c->wsi, c->fields + c->n_fields, room, token));
-}
-
-static qn_str custom(qn_http_call *c, const char *name)
-{
-    const int size = (int)strlen(name), n = lws_hdr_custom_length(c->wsi, name, size);
-    if (n <= 0) return (qn_str){0};
-    const int room = (int)(sizeof c->fields - c->n_fields);
-    return keep(c, n, lws_hdr_custom_copy(c->wsi, c->fields + c->n_fields, room, name, size));
-}
-
-static void read_method(qn_http_call *c)
-{
-    static const struct {
-        enum lws_token_indexes token;
-        const char *name;
-    } all[] = {{WSI_TOKEN_GET_URI, "GET"},         {WSI_TOKEN_POST_URI, "POST"},
-               {WSI_TOKEN_OPTIONS_URI, "OPTIONS"}, {WSI_TOKEN_PUT_URI, "PUT"},
-               {WSI_TOKEN_PATCH_URI, "PATCH"},     {WSI_TOKEN_DELETE_URI, "DELETE"},
-               {WSI_TOKEN_HEAD_URI, "HEAD"}};
-    c->req.method = QN_STR("?");
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (lws_hdr_total_length(c->wsi, all[i].token) > 0) c->req.method = qn_str_z(all[i].name);
-}
-
-static void read_head(qn_http_call *c, const char *path, size_t n)
-{
-    char version[16] = "";
-    if (n >= sizeof c->path) {
-        n = sizeof c->path - 1;
-        c->broken = true;
+    while (h->gone) {
+        qn_http_conn *k = h->gone;
+        h->gone = k->next;
+        qn_free(k);
     }
-    memcpy(c->path, path, n);
-    c->req.path = qn_str_make(c->path, n);
-    read_method(c);
-    c->head_only = qn_str_eq_z(c->req.method, "HEAD");
-    lws_hdr_copy(c->wsi, version, sizeof version, WSI_TOKEN_HTTP);
-    c->chunked = strcmp(version, "HTTP/1.0") != 0;
-    c->req.host = field(c, WSI_TOKEN_HOST);
-    c->req.origin = field(c, WSI_TOKEN_ORIGIN);
-    c->req.authorization = field(c, WSI_TOKEN_HTTP_AUTHORIZATION);
-    c->req.if_none_match = field(c, WSI_TOKEN_HTTP_IF_NONE_MATCH);
-    c->req.content_type = field(c, WSI_TOKEN_HTTP_CONTENT_TYPE);
-    c->req.fetch_site = custom(c, "sec-fetch-site:");
-    c->req.fetch_mode = custom(c, "sec-fetch-mode:");
-    c->req.api_key = custom(c, "x-api-key:");
-    const qn_str length = field(c, WSI_TOKEN_HTTP_CONTENT_LENGTH);
-    c->req.has_length = length.n > 0;
-    if (length.n && !qn_str_parse_u64(&c->req.length, length)) c->broken = true;
-    c->req.chunked = lws_hdr_total_length(c->wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0;
-    c->req.has_body = c->req.length > 0 || c->req.chunked;
 }
 
-static void hand_over(qn_http_call *c)
+static void enter(qn_http_conn *k, qn_http_state state)
 {
-    if (c->begun || c->answered) return;
-    c->begun = true;
-    lws_set_timeout(c->wsi, NO_PENDING_TIMEOUT, 0);
-    c->req.body = qn_str_make(qn_buf_text(&c->in), c->in.len);
-    c->http->handler.request(c->http->handler.ctx, c, &c->req);
+    k->state = state;
+    k->since_ns = k->http->now_ns;
 }
 
-static int on_headers(qn_http *h, conn *k, struct lws *wsi, const char *path, size_t n)
+/* -- what is watched ---------------------------------------------------------------------------- */
+
+static size_t unsent(const qn_http_conn *k) { return k->out.len - k->sent; }
+static size_t ahead(const qn_http_conn *k) { return k->ahead.len - k->looked_at; }
+
+/* While an answer is made, input stays watched until some comes: most clients send none, and then
+ * nothing need be changed twice a request. */
+static uint32_t wanted(const qn_http_conn *k)
 {
-    drop(k);
+    uint32_t events = k->full ? EPOLLOUT : 0u;
+    const bool answering = k->state == QN_HTTP_ANSWERING;
+    if (!k->peer_done) events |= EPOLLRDHUP;
+    if (answering ? !k->waits && !k->peer_done : !k->ended && !ahead(k)) events |= EPOLLIN;
+    return events;
+}
+
+static void watch(qn_http_conn *k)
+{
+    struct epoll_event e = {.events = wanted(k), .data.ptr = k};
+    if (k->state == QN_HTTP_GONE || e.events == k->armed) return;
+    if (epoll_ctl(k->http->epoll, EPOLL_CTL_MOD, k->fd, &e) != 0) k->broken = true;
+    k->armed = e.events;
+}
+
+/* -- input -------------------------------------------------------------------------------------- */
+
+static bool begin_call(qn_http_conn *k)
+{
+    qn_http *h = k->http;
     qn_http_call *c = qn_zalloc(sizeof *c);
-    if (!c) return -1;
-    c->http = h;
-    c->wsi = wsi;
-    qn_buf_init(&c->in, h->max_body);
-    qn_buf_init(&c->out, SIZE_MAX / 2);
+    if (!c || qn_http_reader_new(&c->reader, h->o.max_header, h->o.max_body, NULL) != QN_OK) {
+        qn_free(c);
+        return false;
+    }
+    c->conn = k;
     k->call = c;
-    if (qn_buf_append_zero(&c->out, LWS_PRE, NULL, NULL) != QN_OK) return -1;
-    c->sent = LWS_PRE;
-    read_head(c, path, n);
-    if (c->broken) return -1;
-    h->handler.headers(h->handler.ctx, c, &c->req);
-    if (c->answered) return 0;
-    if (!c->req.has_body) {
-        hand_over(c);
-    } else if (lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_EXPECT) > 0) {
-        static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-        add(c, go_on, sizeof go_on - 1);
+    enter(k, QN_HTTP_READING);
+    return true;
+}
+
+static void on_head(qn_http_conn *k)
+{
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    qn_http *h = k->http;
+    qn_http_call *c = k->call;
+    const qn_http_request *req = qn_http_reader_request(c->reader);
+    c->head_only = qn_str_eq_z(req->method, "HEAD");
+    enter(k, req->has_body ? QN_HTTP_READING : QN_HTTP_ANSWERING);
+    h->handler.headers(h->handler.ctx, c, req);
+    if (!c->answered && qn_http_reader_expects(c->reader)) qn_http_put(k, go_on, sizeof go_on - 1);
+}
+
+static void on_whole(qn_http_conn *k)
+{
+    qn_http *h = k->http;
+    qn_http_call *c = k->call;
+    c->whole = true;
+    enter(k, QN_HTTP_ANSWERING);
+    if (!c->answered) h->handler.request(h->handler.ctx, c, qn_http_reader_request(c->reader));
+}
+
+static void on_bad(qn_http_conn *k, int status)
+{
+    qn_http *h = k->http;
+    qn_http_call *c = k->call;
+    k->close = true;
+    if (!c->answered) h->handler.bad(h->handler.ctx, c, status);
+    if (!c->answered) k->broken = true;
+    qn_http_touch(k);
+}
+
+/* Behind an answer that is the connection's last, whatever comes is not looked at. */
+static bool is_last(const qn_http_conn *k)
+{
+    return k->state == QN_HTTP_LINGERING || (k->close && (!k->call || k->call->answered));
+}
+
+/* Bytes as far as they can be looked at: to the end of the request that is now to be answered. */
+static size_t consume(qn_http_conn *k, const uint8_t *bytes, size_t n)
+{
+    size_t at = 0;
+    while (at < n && !k->broken && !is_last(k)) {
+        size_t used = 0;
+        if (!k->call) {
+            if (bytes[at] == '\r' || bytes[at] == '\n') {
+                at++; /* some clients end a body with an empty line more */
+                continue;
+            }
+            k->broken = !begin_call(k);
+            continue;
+        }
+        if (k->call->whole) break;
+        const qn_http_step step = qn_http_reader_feed(k->call->reader, &used, bytes + at, n - at);
+        at += used;
+        if (step == QN_HTTP_HEAD) on_head(k);
+        if (step == QN_HTTP_DONE) on_whole(k);
+        if (step == QN_HTTP_BAD) on_bad(k, qn_http_reader_status(k->call->reader));
     }
-    return 0;
+    if (k->broken) qn_http_touch(k);
+    return k->broken || is_last(k) ? n : at;
 }
 
-static int on_writable(conn *k, struct lws *wsi)
+static void on_input(qn_http_conn *k)
 {
-    qn_http_call *c = k ? k->call : NULL;
-    if (!c) return 0;
-    if (c->broken) return -1;
-    const size_t left = c->out.len - c->sent, n = left < PIECE ? left : PIECE;
-    if (n) {
-        if (lws_write(wsi, c->out.data + c->sent, n, LWS_WRITE_HTTP) < 0) return -1;
-        c->sent += n;
-        if (c->sent < c->out.len || c->ended) lws_callback_on_writable(wsi);
-        return 0;
+    qn_http *h = k->http;
+    const ssize_t got = recv(k->fd, h->read, QN_HTTP_PIECE, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got < 0 || (got == 0 && k->call)) {
+        drop(k);
+        return;
     }
-    if (!c->ended) return 0;
-    drop(k);
-    return -1;
+    qn_http_touch(k);
+    if (got == 0) {
+        k->ended = k->peer_done = true;
+        return;
+    }
+    const size_t n = (size_t)got, used = consume(k, h->read, n);
+    if (used < n && qn_buf_append(&k->ahead, h->read + used, n - used, NULL) != QN_OK)
+        k->broken = true;
 }
 
-static int on_body(conn *k, const void *bytes, size_t n)
+/* The other side sends no more. If it only waits for its answer it passes by one more "100 Continue", or
+ * a leading zero of the next chunk's size; if it is gone, its system answers with a reset. HTTP/1.0
+ * has nothing of the kind. */
+static void on_half_closed(qn_http_conn *k)
 {
-    qn_http_call *c = k ? k->call : NULL;
-    if (!c) return -1;
-    if (c->answered) return 0; /* the connection closes behind the answer */
-    if (c->in.len == 0 && qn_buf_reserve(&c->in, (size_t)c->req.length, NULL) != QN_OK) return -1;
-    return qn_buf_append(&c->in, bytes, n, NULL) == QN_OK ? 0 : -1;
+    static const char still_there[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    const qn_http_call *c = k->call;
+    k->peer_done = true;
+    if (c->ended || unsent(k) || qn_http_reader_old(c->reader)) return;
+    if (!c->answered)
+        qn_http_put(k, still_there, sizeof still_there - 1);
+    else if (c->chunked && !c->head_only)
+        qn_http_put(k, "0", 1);
 }
 
-static int on_library(struct lws *wsi, enum lws_callback_reasons why, void *user, void *in,
-                      size_t n)
+static void on_event(qn_http_conn *k, uint32_t events)
 {
-    qn_http *h = lws_context_user(lws_get_context(wsi));
-    switch (why) {
-    case LWS_CALLBACK_HTTP:
-        return on_headers(h, user, wsi, in, n);
-    case LWS_CALLBACK_HTTP_BODY:
-        return on_body(user, in, n);
-    case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-        if (user && ((conn *)user)->call) hand_over(((conn *)user)->call);
-        return 0;
-    case LWS_CALLBACK_HTTP_WRITEABLE:
-        return on_writable(user, wsi);
-    case LWS_CALLBACK_CLOSED_HTTP:
-    case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
-        drop(user);
-        return 0;
-    case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-        if (atomic_exchange(&h->woken, false) && h->handler.woken) h->handler.woken(h->handler.ctx);
-        return 0;
-    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-        return -1; /* there is no WebSocket here */
-    default:
-        return 0;
+    if (k->state == QN_HTTP_GONE) return;
+    if (events & (EPOLLERR | EPOLLHUP)) {
+        drop(k);
+        return;
+    }
+    if (events & EPOLLOUT) {
+        k->full = false;
+        qn_http_touch(k);
+    }
+    if (k->state != QN_HTTP_ANSWERING) {
+        if (ahead(k))
+            k->peer_done = k->peer_done || (events & EPOLLRDHUP);
+        else if (events & (EPOLLIN | EPOLLRDHUP))
+            on_input(k);
+    } else {
+        if (events & EPOLLIN) k->waits = true;
+        if ((events & EPOLLRDHUP) && !k->peer_done) on_half_closed(k);
+    }
+    watch(k);
+}
+
+/* -- output, once a turn ------------------------------------------------------------------------ */
+
+static void flush(qn_http_conn *k)
+{
+    const size_t n = unsent(k);
+    if (!n || k->full) return;
+    const ssize_t sent = send(k->fd, k->out.data + k->sent, n, MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+        k->broken = true;
+        return;
+    }
+    if (sent > 0) {
+        k->sent += (size_t)sent;
+        k->since_ns = k->http->now_ns;
+    }
+    k->full = unsent(k) > 0;
+    if (!k->full || (k->sent >= QN_HTTP_PIECE && k->sent >= unsent(k))) {
+        memmove(k->out.data, k->out.data + k->sent, unsent(k));
+        qn_buf_truncate(&k->out, unsent(k));
+        k->sent = 0;
     }
 }
 
-/* -- the loop ---------------------------------------------------------------------------------- */
-
-static void on_timer(lws_sorted_usec_list_t *timer)
+/* Answers that are over end their calls, and requests that came ahead begin theirs. */
+static void advance(qn_http_conn *k)
 {
-    qn_http *h = lws_container_of(timer, qn_http, timer);
-    if (h->handler.tick) h->handler.tick(h->handler.ctx);
-    lws_sul_schedule(h->context, 0, &h->timer, on_timer, LWS_US_PER_SEC);
+    for (;;) {
+        if (k->call && k->call->ended) {
+            end_call(k);
+            k->waits = false;
+            enter(k, k->close ? QN_HTTP_LINGERING : QN_HTTP_IDLE);
+        }
+        if (k->broken || k->call || !ahead(k) || unsent(k) >= QN_HTTP_PIECE) return;
+        k->looked_at += consume(k, k->ahead.data + k->looked_at, ahead(k));
+        if (ahead(k)) continue;
+        qn_buf_fini(&k->ahead);
+        k->looked_at = 0;
+    }
 }
 
-/* The library tells that it cannot listen, not why; a person wants to read that the port is in use. */
-static qn_code try_port(const qn_http_options *o, qn_err *err)
+/* Nothing is left to do or to send. What was sent would be lost if a socket with unread input were
+ * closed, so the other side is let finish. */
+static void rest(qn_http_conn *k)
 {
-    qn_code rc = QN_OK;
-    const int on = 1;
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(o->port)};
-    if (inet_pton(AF_INET, o->host, &a.sin_addr) != 1)
-        return qn_fail(err, QN_E_INVAL, "host \"%s\", expected an IPv4 address", o->host);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return qn_fail_sys(err, QN_E_IO, errno, "a socket");
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, (const struct sockaddr *)&a, sizeof a) != 0 || listen(fd, 1) != 0)
-        rc = errno == EADDRINUSE
-                 ? qn_fail(err, QN_E_IO,
-                           "port %u of %s is in use; --port N takes another, --port 0 a free one",
-                           (unsigned)o->port, o->host)
-                 : qn_fail_sys(err, QN_E_IO, errno, "listening on %s:%u", o->host,
-                               (unsigned)o->port);
-    close(fd);
-    return rc;
+    if (k->ended) {
+        k->broken = true;
+    } else if (k->state == QN_HTTP_LINGERING && !k->shut) {
+        k->shut = true;
+        k->since_ns = k->http->now_ns;
+        if (shutdown(k->fd, SHUT_WR) != 0) k->broken = true;
+    } else if (k->state == QN_HTTP_IDLE) {
+        qn_buf_fini(&k->out);
+    }
 }
 
-static qn_code open_library(qn_http *h, const qn_http_options *o, qn_err *err)
+static void settle(qn_http_conn *k)
 {
-    struct lws_context_creation_info info = {0};
-    h->protocols[0] = (struct lws_protocols){
-        .name = "http", .callback = on_library, .per_session_data_size = sizeof(conn)};
-    lws_set_log_level(0, NULL);
-    info.port = o->port;
-    info.iface = o->host;
-    info.protocols = h->protocols;
-    info.user = h;
-    info.gid = -1;
-    info.uid = -1;
-    info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DISABLE_IPV6 |
-                   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND;
-    info.timeout_secs = o->timeout_s;
-    info.max_http_header_data = (unsigned short)o->max_header;
-    info.max_http_header_pool = (unsigned short)o->max_connections;
-    info.fd_limit_per_thread = o->max_connections + 8;
-    info.pt_serv_buf_size = PIECE;
-    h->context = lws_create_context(&info);
-    if (!h->context) return qn_fail(err, QN_E_NOMEM, "no memory for the HTTP library");
-    h->vhost = lws_create_vhost(h->context, &info);
-    if (!h->vhost)
-        return qn_fail(err, QN_E_IO, "cannot listen on %s:%u", o->host, (unsigned)o->port);
-    h->port = (uint16_t)lws_get_vhost_listen_port(h->vhost);
-    lws_sul_schedule(h->context, 0, &h->timer, on_timer, LWS_US_PER_SEC);
+    do {
+        advance(k);
+        if (!k->broken) flush(k);
+    } while (!k->broken && !k->call && !k->full && ahead(k));
+    if (!k->broken && !k->call && !unsent(k)) rest(k);
+    watch(k);
+    if (k->broken) drop(k);
+    k->touched = false;
+}
+
+static void settle_all(qn_http *h)
+{
+    while (h->touched) {
+        qn_http_conn *k = h->touched;
+        h->touched = k->next_touched;
+        if (k->state != QN_HTTP_GONE) settle(k);
+    }
+    free_gone(h);
+}
+
+/* -- new connections ---------------------------------------------------------------------------- */
+
+/* The one that nobody used for longest; what is only waiting for its other side to close counts too. */
+static bool evict(qn_http *h)
+{
+    qn_http_conn *oldest = NULL;
+    for (qn_http_conn *k = h->conns; k; k = k->next) {
+        const bool unused = (k->state == QN_HTTP_IDLE && !unsent(k)) || k->shut;
+        if (unused && (!oldest || k->since_ns < oldest->since_ns)) oldest = k;
+    }
+    if (oldest) drop(oldest);
+    return oldest != NULL;
+}
+
+static qn_code add(qn_http *h, int fd, qn_err *err)
+{
+    qn_http_conn *k = qn_zalloc(sizeof *k);
+    struct epoll_event e = {.data.ptr = k};
+    if (!k) {
+        close(fd);
+        return qn_fail(err, QN_E_NOMEM, "no memory for a connection");
+    }
+    k->source = QN_HTTP_FROM_CONN;
+    k->fd = fd;
+    k->http = h;
+    qn_buf_init(&k->out, SIZE_MAX / 2);
+    qn_buf_init(&k->ahead, QN_HTTP_PIECE);
+    enter(k, QN_HTTP_IDLE);
+    e.events = k->armed = wanted(k);
+    if (epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
+        const int why = errno;
+        close(fd);
+        qn_free(k);
+        return qn_fail_sys(err, QN_E_IO, why, "watching a connection");
+    }
+    k->next = h->conns;
+    if (k->next) k->next->prev = k;
+    h->conns = k;
+    h->n_conns++;
     return QN_OK;
 }
 
+qn_code qn_http_adopt(qn_http *h, int fd, qn_err *err)
+{
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        const int why = errno;
+        close(fd);
+        return qn_fail_sys(err, QN_E_IO, why, "a connection");
+    }
+    return add(h, fd, err);
+}
+
+static void refuse(int fd)
+{
+    static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+                               "Content-Length: 0\r\nConnection: close\r\n\r\n";
+    (void)!send(fd, full, sizeof full - 1, MSG_NOSIGNAL);
+    close(fd);
+}
+
+static void listen_for(qn_http *h, uint32_t events)
+{
+    for (size_t i = 0; i < h->n_listeners; i++) {
+        struct epoll_event e = {.events = events, .data.ptr = &h->listeners[i]};
+        (void)epoll_ctl(h->epoll, EPOLL_CTL_MOD, h->listeners[i].fd, &e);
+    }
+    h->deaf = events == 0;
+}
+
+/* Without a descriptor the one who knocks stays in the queue, and would wake the loop for ever. */
+static void on_no_descriptor(qn_http *h)
+{
+    if (!evict(h)) listen_for(h, 0);
+}
+
+static void on_knock(qn_http *h, const qn_http_listener *l)
+{
+    for (int i = 0; i < ACCEPTS && !h->deaf; i++) {
+        const int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            if (h->n_conns >= h->o.max_connections && !evict(h))
+                refuse(fd);
+            else
+                (void)add(h, fd, NULL);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            on_no_descriptor(h);
+        } else if (errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+/* -- the loop ----------------------------------------------------------------------------------- */
+
+static void check_deadline(qn_http_conn *k)
+{
+    const uint64_t spent = k->http->now_ns - k->since_ns;
+    const uint64_t limit = (uint64_t)k->http->o.timeout_ms * MS;
+    if (k->shut ? spent >= linger_ns : !k->call && unsent(k) && spent >= limit) {
+        k->broken = true; /* it neither reads nor closes */
+        qn_http_touch(k);
+    } else if (k->state == QN_HTTP_READING && !k->call->answered && spent >= limit) {
+        on_bad(k, 408);
+    }
+}
+
+static void on_tick(qn_http *h)
+{
+    h->tick_ns = h->now_ns + (uint64_t)h->o.tick_ms * MS;
+    if (h->deaf) listen_for(h, EPOLLIN);
+    for (qn_http_conn *k = h->conns; k; k = k->next) check_deadline(k);
+    h->handler.tick(h->handler.ctx);
+}
+
+static int ms_to_tick(const qn_http *h)
+{
+    const uint64_t now = qn_clock_ns();
+    return now >= h->tick_ns ? 0 : (int)((h->tick_ns - now + MS - 1) / MS);
+}
+
+bool qn_http_run(qn_http *h)
+{
+    struct epoll_event events[EVENTS];
+    const int n = epoll_wait(h->epoll, events, EVENTS, ms_to_tick(h));
+    if (n < 0 && errno != EINTR) return false;
+    h->now_ns = qn_clock_ns();
+    for (int i = 0; i < n; i++) {
+        void *from = events[i].data.ptr;
+        const qn_http_source source = *(const qn_http_source *)from;
+        if (source == QN_HTTP_FROM_CONN)
+            on_event(from, events[i].events);
+        else if (source == QN_HTTP_FROM_LISTENER)
+            on_knock(h, from);
+        else if (atomic_exchange(&h->woken, false))
+            h->handler.woken(h->handler.ctx);
+    }
+    if (h->now_ns >= h->tick_ns) on_tick(h);
+    settle_all(h);
+    return true;
+}
+
+void qn_http_wake(qn_http *h)
+{
+    const uint64_t one = 1;
+    if (!atomic_exchange(&h->woken, true)) (void)!write(h->event, &one, sizeof one);
+}
+
+void qn_http_drain(qn_http *h) { h->draining = true; }
+
+/* -- open and close ----------------------------------------------------------------------------- */
+
+static void ignore(void *ctx) { (void)ctx; }
 static void ignore_call(void *ctx, qn_http_call *c) { (void)ctx, (void)c; }
+
+void qn_http_set_handler(qn_http *h, const qn_http_handler *handler)
+{
+    h->handler = *handler;
+    if (!h->handler.woken) h->handler.woken = ignore;
+    if (!h->handler.tick) h->handler.tick = ignore;
+}
+
+static qn_code open_loop(qn_http *h, qn_err *err)
+{
+    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = h};
+    h->epoll = epoll_create1(EPOLL_CLOEXEC);
+    h->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (h->epoll < 0 || h->event < 0 || epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->event, &e) != 0)
+        return qn_fail_sys(err, QN_E_IO, errno, "the server's loop");
+    for (size_t i = 0; i < h->n_listeners; i++) {
+        e = (struct epoll_event){.events = EPOLLIN, .data.ptr = &h->listeners[i]};
+        if (epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->listeners[i].fd, &e) != 0)
+            return qn_fail_sys(err, QN_E_IO, errno, "the server's loop");
+    }
+    return QN_OK;
+}
 
 qn_code qn_http_open(qn_http **out, const qn_http_options *o, qn_err *err)
 {
+    qn_code rc = QN_OK;
     *out = NULL;
-    QN_TRY(try_port(o, err));
     qn_http *h = qn_zalloc(sizeof *h);
     if (!h) return qn_fail(err, QN_E_NOMEM, "no memory for a server");
-    h->max_body = o->max_body;
-    h->handler.closed = ignore_call;
-    const qn_code rc = open_library(h, o, err);
-    if (rc != QN_OK)
-        qn_http_close(h);
-    else
+    h->source = QN_HTTP_FROM_WAKE;
+    h->epoll = h->event = -1;
+    h->o = *o;
+    if (!h->o.tick_ms) h->o.tick_ms = 1000;
+    h->handler = (qn_http_handler){.closed = ignore_call, .woken = ignore, .tick = ignore};
+    h->now_ns = qn_clock_ns();
+    h->read = qn_alloc(QN_HTTP_PIECE);
+    if (!h->read) rc = qn_fail(err, QN_E_NOMEM, "no memory for a server");
+    if (rc == QN_OK) rc = qn_http_listen(h, err);
+    if (rc == QN_OK) rc = open_loop(h, err);
+    if (rc == QN_OK)
         *out = h;
+    else
+        qn_http_close(h);
     return rc;
 }
 
 void qn_http_close(qn_http *h)
 {
     if (!h) return;
-    if (h->context) lws_context_destroy(h->context);
+    while (h->conns) drop(h->conns);
+    free_gone(h);
+    for (size_t i = 0; i < h->n_listeners; i++) close(h->listeners[i].fd);
+    if (h->event >= 0) close(h->event);
+    if (h->epoll >= 0) close(h->epoll);
+    qn_free(h->read);
     qn_free(h);
-}
-
-uint16_t qn_http_port(const qn_http *h) { return h->port; }
-void qn_http_set_handler(qn_http *h, const qn_http_handler *handler) { h->handler = *handler; }
-bool qn_http_run(qn_http *h) { return lws_service(h->context, 0) >= 0; }
-
-void qn_http_wake(qn_http *h)
-{
-    if (!atomic_exchange(&h->woken, true)) lws_cancel_service(h->context);
 }

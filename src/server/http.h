@@ -30,7 +30,7 @@ typedef struct qn_http_handler {
     void (*headers)(void *ctx, qn_http_call *call, const qn_http_request *request);
     /* The body too, unless `headers` answered. */
     void (*request)(void *ctx, qn_http_call *call, const qn_http_request *request);
-    /* Not a request: 400, 408 (too late), 413, 414, 431, 505. What is answered here, with whatever status,
+    /* Not a request: 400, 408 (too late), 413, 414, 431, 505; 503: no memory. What is answered here, with whatever status,
      * is the connection's last; unanswered it closes at once. Of the request nothing is known. */
     void (*bad)(void *ctx, qn_http_call *call, int status);
     /* Last word about a call, answered or left by its client. */
@@ -40,12 +40,14 @@ typedef struct qn_http_handler {
 } qn_http_handler;
 
 typedef struct qn_http_options { /* 0 where a default is named */
-    const char *host;            /* an address or a name, whose addresses are all taken; "::" means all */
-    uint16_t port;               /* 0: a free one */
-    uint32_t max_connections;    /* past them the one idle for longest goes; is none idle, the new one */
+    const char *host; /* an address or a name, whose addresses are all taken; "::" means all */
+    uint16_t port;    /* 0: a free one */
+    uint32_t
+        max_connections; /* past them the one idle for longest goes; is none idle, the new one */
     size_t max_body, max_header; /* bytes; of request line and headers together */
-    uint32_t timeout_ms; /* for the headers to arrive, then for the body; also for an answer's last bytes */
-    uint32_t tick_ms;    /* 0: 1000 */
+    uint32_t
+        timeout_ms; /* for the headers to arrive, then for the body; also for an answer's last bytes */
+    uint32_t tick_ms; /* 0: 1000 */
 } qn_http_options;
 
 /* Listens already; nothing is accepted before qn_http_run. Errors: INVAL (no such host), IO (the port is

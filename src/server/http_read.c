@@ -41,7 +41,7 @@ struct qn_http_reader {
     uint32_t lines, seen;
     int status, field; /* field: which one the value belongs to; -1: none */
     uint8_t name_n;
-    bool in_value, in_body, done, expects, is_expect, keep, old;
+    bool in_value, in_body, done, expects, keep, old;
     char name[NAME];
 };
 
@@ -57,7 +57,9 @@ static int on_target(http_parser *p, const char *at, size_t n)
 {
     qn_http_reader *r = p->data;
     if (r->text.len + n > QN_HTTP_MAX_TARGET) return refuse(r, 414);
-    return qn_buf_append(&r->text, at, n, NULL) == QN_OK ? 0 : refuse(r, 503);
+    if (qn_buf_append(&r->text, at, n, NULL) != QN_OK) return refuse(r, 503);
+    r->target_n = r->text.len;
+    return 0;
 }
 
 /* Behind a value. A field that decides who may ask is not to come twice. */
@@ -65,7 +67,6 @@ static int end_value(qn_http_reader *r)
 {
     if (!r->in_value) return 0;
     r->in_value = false;
-    r->is_expect = false;
     r->name_n = 0;
     if (r->field < 0) return 0;
     const uint32_t bit = 1u << r->field;
@@ -95,18 +96,16 @@ static bool is_name(const qn_http_reader *r, const char *name)
 
 static int on_value(http_parser *p, const char *at, size_t n)
 {
-    static const char go_on[] = "100-continue";
     qn_http_reader *r = p->data;
     if (r->in_body) return 0;
     if (!r->in_value) {
         r->in_value = true;
         r->value_at = r->text.len;
-        r->is_expect = is_name(r, "expect");
+        r->expects = r->expects || is_name(r, "expect");
         r->field = -1;
         for (int i = 0; i < KEPT; i++)
             if (is_name(r, kept[i].name)) r->field = i;
     }
-    if (r->is_expect) r->expects = n && strncasecmp(at, go_on, n) == 0; /* or a part of it */
     if (r->field < 0) return 0;
     return qn_buf_append(&r->text, at, n, NULL) == QN_OK ? 0 : refuse(r, 503);
 }
@@ -220,8 +219,9 @@ static qn_http_step read_head(qn_http_reader *r)
     r->req.method = qn_str_z(http_method_str((enum http_method)p->method));
     for (size_t i = 0; i < KEPT; i++) {
         qn_str *to = (qn_str *)(void *)((char *)&r->req + kept[i].at);
-        if (r->to[i]) *to = qn_str_trim(qn_str_make((const char *)r->text.data + r->from[i],
-                                                    r->to[i] - r->from[i]));
+        if (r->to[i])
+            *to = qn_str_trim(
+                qn_str_make((const char *)r->text.data + r->from[i], r->to[i] - r->from[i]));
     }
     r->req.chunked = p->uses_transfer_encoding;
     r->req.has_length = has_length;
@@ -255,9 +255,10 @@ qn_http_step qn_http_reader_feed(qn_http_reader *r, size_t *used, const void *by
     const size_t room = r->max_header - r->head_bytes;
     const bool cut = !r->in_body && n > room;
     const size_t give = cut ? room : n;
+    *used = 0;
+    if (!give) return cut ? bad(r, 431) : QN_HTTP_MORE; /* to the library, no bytes mean the end */
     *used = http_parser_execute(&r->parser, &callbacks, bytes, give);
     if (!r->in_body) r->head_bytes += *used;
-    if (r->text.len && !r->lines) r->target_n = r->text.len;
     if (HTTP_PARSER_ERRNO(&r->parser) != HPE_OK) return stopped(r);
     return cut ? bad(r, 431) : QN_HTTP_MORE;
 }

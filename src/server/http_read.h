@@ -15,12 +15,7 @@
 
 typedef struct qn_http_reader qn_http_reader;
 
-typedef enum qn_http_step {
-    QN_HTTP_MORE,
-    QN_HTTP_HEAD,
-    QN_HTTP_DONE,
-    QN_HTTP_BAD
-} qn_http_step;
+typedef enum qn_http_step { QN_HTTP_MORE, QN_HTTP_HEAD, QN_HTTP_DONE, QN_HTTP_BAD } qn_http_step;
 
 enum { QN_HTTP_MAX_LINES = 100, QN_HTTP_MAX_TARGET = 8 << 10 };
 

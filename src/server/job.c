@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "server/server_int.h"
 
-enum { MAX_EVENTS = 64 << 20, MAX_ANSWERS = 512 << 20 };
+enum { MAX_EVENTS = 64 << 20, MAX_FRAMES = 64 << 20, MAX_ANSWERS = 512 << 20 };
 
 /* -- the worker -------------------------------------------------------------------------------- */
 
@@ -91,6 +91,7 @@ void qn_task_free(qn_task *j)
     qn_arena_fini(&j->answers);
     qn_buf_fini(&j->body);
     qn_buf_fini(&j->reply);
+    qn_buf_fini(&j->frames);
     qn_buf_fini(&j->events);
     qn_buf_fini(&j->taken);
     pthread_mutex_destroy(&j->lock);
@@ -108,6 +109,7 @@ static qn_task *make(struct qn_server *s, qn_http_call *call, qn_api_endpoint en
     pthread_mutex_init(&j->lock, NULL);
     qn_buf_init(&j->body, s->limits.body_bytes);
     qn_buf_init(&j->reply, MAX_ANSWERS);
+    qn_buf_init(&j->frames, MAX_FRAMES);
     qn_buf_init(&j->events, MAX_EVENTS);
     qn_buf_init(&j->taken, MAX_EVENTS);
     qn_arena_init(&j->arena, body.n * 8 + ((size_t)64 << 20));

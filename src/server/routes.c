@@ -99,9 +99,6 @@ static qn_code judge(const struct qn_server *s, const qn_http_request *r, qn_api
                            QN_STR_ARG(r->method), QN_STR_ARG(r->path), post ? "POST" : "GET");
     if (s->draining && post)
         return qn_api_fail(error, QN_API_CLOSING, NULL, "the server is shutting down");
-    if (r->chunked || (post && !r->has_length))
-        return qn_api_fail(error, QN_API_BAD_REQUEST, NULL,
-                           "the body comes without Content-Length; send it in one piece");
     if (r->length > s->limits.body_bytes)
         return qn_api_fail(error, QN_API_TOO_LARGE, NULL, "the body has %llu bytes, at most %zu",
                            (unsigned long long)r->length, s->limits.body_bytes);
@@ -113,6 +110,31 @@ void qn_route_headers(void *ctx, qn_http_call *call, const qn_http_request *r)
     struct qn_server *s = ctx;
     qn_api_error error = {0};
     if (judge(s, r, &error) == QN_OK) return;
+    s->requests[1]++;
+    qn_reply_error(call, &error);
+}
+
+/* No request: nothing is known of it but what is wrong. */
+void qn_route_bad(void *ctx, qn_http_call *call, int status)
+{
+    struct qn_server *s = ctx;
+    static const struct {
+        int status;
+        qn_api_kind kind;
+        const char *text;
+    } all[] = {
+        {400, QN_API_BAD_REQUEST, "this is no HTTP/1.1 request"},
+        {408, QN_API_TIMEOUT, "the request took too long to arrive"},
+        {413, QN_API_TOO_LARGE, "the body is larger than this server takes"},
+        {414, QN_API_TARGET, "the path is longer than this server takes"},
+        {431, QN_API_HEADERS, "the headers are more than this server takes"},
+        {503, QN_API_NOMEM, "no memory for another request"},
+        {505, QN_API_VERSION, "HTTP/1.1 is spoken here"},
+    };
+    qn_api_error error = {0};
+    size_t i = 0;
+    while (i + 1 < sizeof all / sizeof all[0] && all[i].status != status) i++;
+    (void)qn_api_fail(&error, all[i].kind, NULL, "%s", all[i].text);
     s->requests[1]++;
     qn_reply_error(call, &error);
 }

@@ -78,18 +78,20 @@ qn_code qn_server_open(qn_server **out, const qn_server_options *o, qn_err *err)
     pthread_cond_init(&s->work, NULL);
     s->o = *o;
     if (!s->o.host) s->o.host = "127.0.0.1";
+    if (!s->o.keep_alive_ms) s->o.keep_alive_ms = 15000;
     s->limits = qn_api_default_limits;
     if (o->max_body) s->limits.body_bytes = o->max_body;
     s->access.host = s->o.host;
     s->access.key = o->api_key;
-    s->access.any_host = strcmp(s->o.host, "0.0.0.0") == 0;
+    s->access.any_host = strcmp(s->o.host, "0.0.0.0") == 0 || strcmp(s->o.host, "::") == 0;
     s->created = (int64_t)(qn_clock_wall_ns() / 1000000000u);
     const qn_http_options ho = {s->o.host,
                                 o->port,
                                 o->max_connections ? o->max_connections : 2048,
                                 s->limits.body_bytes,
                                 MAX_HEADER,
-                                o->timeout_s ? o->timeout_s : 60};
+                                o->timeout_ms ? o->timeout_ms : 60000,
+                                s->o.keep_alive_ms < 1000 ? s->o.keep_alive_ms : 1000};
     const qn_code rc = qn_http_open(&s->http, &ho, err);
     if (rc != QN_OK)
         qn_server_close(s);
@@ -106,6 +108,7 @@ static void loop(qn_server *s)
         if (!stops) continue;
         if (!s->draining) s->drain_end_ns = qn_clock_ns() + s->o.drain_s * UINT64_C(1000000000);
         s->draining = true;
+        qn_http_drain(s->http);
         if (!s->n_jobs || stops > 1 || qn_clock_ns() >= s->drain_end_ns) going = false;
     }
 }
@@ -149,7 +152,7 @@ static qn_request_sampling recipe_of(const quern_sampling_defaults *d)
 qn_code qn_server_serve(qn_server *s, const qn_server_model *m, qn_err *err)
 {
     qn_code rc = QN_OK;
-    const qn_http_handler handler = {s,         qn_route_headers, qn_route_request,
+    const qn_http_handler handler = {s,         qn_route_headers, qn_route_request, qn_route_bad,
                                      on_closed, on_woken,         on_tick};
     s->m = *m;
     s->info.size = sizeof s->info;

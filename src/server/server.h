@@ -26,7 +26,8 @@ typedef struct qn_server_options { /* texts are borrowed until close */
     const char *api_key;           /* NULL: none is asked for */
     uint32_t max_connections;      /* 0: 2048 */
     size_t max_body;               /* bytes; 0: 32 MiB */
-    uint32_t timeout_s;            /* for a request to arrive; 0: 60 */
+    uint32_t timeout_ms;           /* for a request to arrive; 0: 60,000 */
+    uint32_t keep_alive_ms;        /* a stream that says nothing says so; 0: 15,000 */
     uint32_t drain_s;              /* how long stop waits for what runs; 0: not at all */
     bool no_web;                   /* the chat page is not served */
 } qn_server_options;

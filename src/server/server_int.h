@@ -49,6 +49,7 @@ struct qn_task {
     qn_api_warnings *warnings;
     qn_str *echoes; /* [n_parts] what comes before the first text, or NULL */
     qn_buf reply;   /* of tokenize and detokenize */
+    qn_buf frames;  /* the loop's: of one turn; emptied, kept */
     qn_part *parts;
     qn_choice *choices;
     uint32_t n_parts, n_choices, n_ended;
@@ -103,6 +104,7 @@ qn_code qn_access_check(const qn_access *a, const qn_http_request *r, qn_api_err
 /* routes.c: everything but the generating endpoints. */
 void qn_route_headers(void *ctx, qn_http_call *call, const qn_http_request *r);
 void qn_route_request(void *ctx, qn_http_call *call, const qn_http_request *r);
+void qn_route_bad(void *ctx, qn_http_call *call, int status);
 void qn_reply_error(qn_http_call *call, const qn_api_error *error);
 void qn_reply_json(qn_http_call *call, int status, const qn_buf *b);
 
