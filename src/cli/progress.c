@@ -172,7 +172,7 @@ void qn_progress_tell(qn_progress *p, const quern_get_progress *now, uint64_t ns
 {
     if (strcmp(now->step, "downloading") == 0) p->part_kept = true;
     if (p->quiet) return;
-    if (!p->begun || now->index != p->index) {
+    if (now->count > 0 && (!p->begun || now->index != p->index)) {
         complete_file(p);
         begin_file(p, now);
     }

@@ -21,6 +21,8 @@ typedef struct qn_hub { /* what a store was opened with; texts are its owner's *
     char *endpoint;     /* without a slash at its end */
     char *token;        /* NULL: none */
     uint64_t reserve;   /* bytes that stay free */
+    uint32_t retry_ms;  /* first wait before asking again; 0: half a second */
+    uint32_t stall_ms;  /* without a byte until a download gives up; 0: a minute */
 } qn_hub;
 
 typedef struct qn_hub_entry { /* a model that has a short name: one file of one repository */

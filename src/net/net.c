@@ -192,7 +192,7 @@ static int on_progress(void *ctx, curl_off_t down_all, curl_off_t down, curl_off
     (void)curl_easy_getinfo(h->net->curl, CURLINFO_CONNECT_TIME_T, &connected_us);
     const uint64_t still_ms = (qn_clock_ns() - h->moved_ns) / 1000000;
     h->stalled = still_ms > h->net->stall_ms && (connected_us > 0 || still_ms > h->net->connect_ms);
-    if (h->req->tick) h->rc = h->req->tick(h->req->ctx, h->err);
+    if (h->rc == QN_OK && h->req->tick) h->rc = h->req->tick(h->req->ctx, h->err);
     return h->stalled || h->rc != QN_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kit_hub.h"
 #include "program.h"
 #include "qt.h"
 #include "quern/quern.h"
@@ -147,8 +148,19 @@ static void provoke_INTERNAL(qt *t, quern_code code)
          code, "finite");
 }
 
-/* A hub that wants a token. */
-static void provoke_DENIED(qt *t, quern_code code) { QT_EQ(t, quern_code_exit(code), 77); }
+/* A hub that wants a token, and says so only when none is given. */
+static void provoke_DENIED(qt *t, quern_code code)
+{
+    char command[600];
+    kit_hub *hub = kit_hub_start("org/gated", 0);
+    if (!QT_OK(t, hub != NULL)) return;
+    kit_hub_token(hub, "hf_key");
+    snprintf(command, sizeof command,
+             "export HOME=%s HF_ENDPOINT=%s; unset HF_TOKEN; \"$QUERN\" get org/gated", qt_tmp(),
+             kit_hub_endpoint(hub));
+    ends(t, command, code, "HF_TOKEN");
+    kit_hub_stop(hub);
+}
 
 static void every_row_is_provoked(qt *t)
 {
