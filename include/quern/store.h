@@ -79,7 +79,7 @@ typedef struct quern_get_progress {
     const char *file;      /* the one at work */
     const char *step;      /* "copying", "downloading", "verifying": for ever */
     uint64_t done, total;  /* bytes of all files; total 0: not known yet */
-    uint32_t index, count; /* of files, from 0; count 0: not known yet, file is the repository */
+    uint32_t index, count; /* of files, from 0; count 0: not known yet, file names the repository */
 } quern_get_progress;
 
 typedef struct quern_get_options {
