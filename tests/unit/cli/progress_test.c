@@ -109,8 +109,24 @@ static void a_terminal_is_drawn_on_five_times_a_second(qt *t)
     end(&w);
 }
 
-/* 10 seconds of 1 MB/s, then 5 of 3 MB/s: the slow part is forgotten. */
+/* 20 seconds of 1 MB/s, then 6 of 3 MB/s, told every second: the slow part is forgotten. */
 static void the_rate_is_of_the_last_five_seconds(qt *t)
+{
+    written w;
+    uint64_t done = 0;
+    begin(&w, true, false);
+    for (uint64_t second = 0; second < 27; second++) {
+        const quern_get_progress now = at("m", done, 1000000000, 0, 1);
+        qn_progress_tell(&w.p, &now, second * SECOND);
+        done += second < 20 ? 1000000 : 3000000;
+    }
+    const char *last = strrchr(w.text, '\r');
+    QT_OKF(t, strstr(last, "3.0 MB/s") != NULL, "%s", last);
+    end(&w);
+}
+
+/* The same five times a second, as many samples as are kept. */
+static void the_rate_of_a_lively_download(qt *t)
 {
     written w;
     uint64_t done = 0;
@@ -194,5 +210,5 @@ static void cells_are_one_line(qt *t)
 
 QT_MAIN(QT(a_wide_line_tells_all), QT(no_width_is_overrun), QT(names_cannot_move_the_cursor),
         QT(a_terminal_is_drawn_on_five_times_a_second), QT(the_rate_is_of_the_last_five_seconds),
-        QT(elsewhere_a_file_has_two_lines), QT(quiet_is_quiet), QT(sizes_are_decimal),
-        QT(cells_are_one_line))
+        QT(the_rate_of_a_lively_download), QT(elsewhere_a_file_has_two_lines), QT(quiet_is_quiet),
+        QT(sizes_are_decimal), QT(cells_are_one_line))

@@ -192,6 +192,8 @@ static void a_table_lists_both_places(qt *t)
                strstr(r->out, "\norg/tiny ") && strstr(r->out, "Q4_1") && strstr(r->out, " kB"),
            "%s", r->out);
     QT_OK(t, strstr(r->out, "REVISION") == NULL);
+    const char *first = strstr(r->out, "org/tiny");
+    QT_OK(t, first && !strstr(first + 1, "org/tiny")); /* not the old revision */
     r = program_run("ls TINY --all-revisions");
     QT_OKF(t,
            strstr(r->out, " 22222222* ") && strstr(r->out, " 11111111 ") && !strstr(r->out, "mine"),
