@@ -30,7 +30,8 @@ static const serve_opts defaults = {.host = "127.0.0.1",
 #define AT(member) offsetof(serve_opts, member)
 static const qn_opt options[] = {
     QN_RUN_OPTIONS(serve_opts),
-    {"host", QN_OPT_TEXT, AT(host), "ADDRESS", "IPv4 address to listen on; 0.0.0.0: all", 0, 0, 0},
+    {"host", QN_OPT_TEXT, AT(host), "ADDRESS", "address or name to listen on; 0.0.0.0 or :: all", 0,
+     0, 0},
     {"port", QN_OPT_U32, AT(port), "N", "port to listen on; 0: a free one", 0, 65535, 0},
     {"api-key", QN_OPT_TEXT, AT(api_key), "KEY", "ask for this key; /health and the page stay open",
      0, 0, 0},
@@ -75,12 +76,21 @@ static void *watch(void *server)
     return NULL;
 }
 
+/* What a person may paste: an address to ask at, in brackets if it has colons. */
+static void url_host(char *out, size_t cap, const char *host)
+{
+    const bool any = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+    const bool v6 = !any && strchr(host, ':') != NULL;
+    snprintf(out, cap, "%s%s%s", v6 ? "[" : "", any ? "127.0.0.1" : host, v6 ? "]" : "");
+}
+
 static qn_code greet(const qn_server *s, const serve_opts *o, const qn_server_model *m, qn_io *io,
                      qn_err *err)
 {
     quern_model_info info = {.size = sizeof info};
     const unsigned port = qn_server_port(s);
-    const char *host = strcmp(o->host, "0.0.0.0") == 0 ? "127.0.0.1" : o->host;
+    char host[272];
+    url_host(host, sizeof host, o->host);
     QN_TRY(quern_model_get_info(m->model, &info, err));
     const char *body =
         m->template_text || info.chat_template

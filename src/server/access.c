@@ -25,12 +25,19 @@ static qn_str name_of(qn_str host)
     return host;
 }
 
+/* "[::1]" without the brackets. */
+static qn_str bare_of(qn_str name)
+{
+    const bool bracketed = name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']';
+    return bracketed ? qn_str_slice(name, 1, name.n - 1) : name;
+}
+
 static bool is_address(qn_str name, struct in_addr *v4)
 {
     char text[64];
     struct in6_addr v6;
-    const bool bracketed = name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']';
-    if (bracketed) name = qn_str_slice(name, 1, name.n - 1);
+    const bool bracketed = bare_of(name).n != name.n;
+    name = bare_of(name);
     if (!name.n || name.n >= sizeof text) return false;
     memcpy(text, name.p, name.n);
     text[name.n] = '\0';
@@ -45,7 +52,7 @@ static bool host_fits(const qn_access *a, qn_str host)
     const qn_str name = name_of(host);
     const bool address = is_address(name, &v4);
     if (same(name, "localhost") || same(name, "[::1]") || same(name, "host.docker.internal") ||
-        same(name, a->host))
+        same(name, a->host) || same(bare_of(name), a->host))
         return true;
     if (address && ntohl(v4.s_addr) >> 24 == 127) return true;
     if (!a->any_host) return false;

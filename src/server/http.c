@@ -120,6 +120,16 @@ static bool begin_call(qn_http_conn *k)
     return true;
 }
 
+static void on_bad(qn_http_conn *k, int status)
+{
+    qn_http *h = k->http;
+    qn_http_call *c = k->call;
+    k->close = true;
+    if (!c->answered) h->handler.bad(h->handler.ctx, c, status);
+    if (!c->answered) k->broken = true;
+    qn_http_touch(k);
+}
+
 static void on_head(qn_http_conn *k)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -129,7 +139,11 @@ static void on_head(qn_http_conn *k)
     c->head_only = qn_str_eq_z(req->method, "HEAD");
     enter(k, req->has_body ? QN_HTTP_READING : QN_HTTP_ANSWERING);
     h->handler.headers(h->handler.ctx, c, req);
-    if (!c->answered && qn_http_reader_expects(c->reader)) qn_http_put(k, go_on, sizeof go_on - 1);
+    if (c->answered) return;
+    if (req->length > h->o.max_body)
+        on_bad(k, 413);
+    else if (qn_http_reader_expects(c->reader))
+        qn_http_put(k, go_on, sizeof go_on - 1);
 }
 
 static void on_whole(qn_http_conn *k)
@@ -139,16 +153,6 @@ static void on_whole(qn_http_conn *k)
     c->whole = true;
     enter(k, QN_HTTP_ANSWERING);
     if (!c->answered) h->handler.request(h->handler.ctx, c, qn_http_reader_request(c->reader));
-}
-
-static void on_bad(qn_http_conn *k, int status)
-{
-    qn_http *h = k->http;
-    qn_http_call *c = k->call;
-    k->close = true;
-    if (!c->answered) h->handler.bad(h->handler.ctx, c, status);
-    if (!c->answered) k->broken = true;
-    qn_http_touch(k);
 }
 
 /* Behind an answer that is the connection's last, whatever comes is not looked at. */

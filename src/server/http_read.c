@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_read.c - http_read.h on http-parser, whose only user this file is. The library knows the grammar of
  * a message; what is asked of a request beside it (ceilings, versions, fields that may come once) is
- * here.
+ * here, and so is what its build in Debian (HTTP_PARSER_STRICT 0) lets pass: any bytes where CR LF ends
+ * a chunk or a head, spaces in names, controls in values.
  *
  * Owner, thread: as the header says.
  */
@@ -41,6 +42,7 @@ struct qn_http_reader {
     uint32_t lines, seen;
     int status, field; /* field: which one the value belongs to; -1: none */
     uint8_t name_n;
+    uint8_t before; /* the byte before those of this feed */
     bool in_value, in_body, done, expects, keep, old;
     char name[NAME];
 };
@@ -57,6 +59,8 @@ static int on_target(http_parser *p, const char *at, size_t n)
 {
     qn_http_reader *r = p->data;
     if (r->text.len + n > QN_HTTP_MAX_TARGET) return refuse(r, 414);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)at[i] <= 0x20 || at[i] == 0x7f) return refuse(r, 400);
     if (qn_buf_append(&r->text, at, n, NULL) != QN_OK) return refuse(r, 503);
     r->target_n = r->text.len;
     return 0;
@@ -77,9 +81,21 @@ static int end_value(qn_http_reader *r)
     return 0;
 }
 
+static bool is_token(const char *at, size_t n)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < n; i++) {
+        const char c = at[i], low = (char)(c | 0x20);
+        const bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9');
+        if (!plain && !(c && strchr(others, c))) return false;
+    }
+    return true;
+}
+
 static int on_field(http_parser *p, const char *at, size_t n)
 {
     qn_http_reader *r = p->data;
+    if (!is_token(at, n)) return refuse(r, 400);
     if (r->in_body) return 0; /* a trailer */
     if (end_value(r) != 0) return 1;
     if (r->name_n == 0 && ++r->lines > QN_HTTP_MAX_LINES) return refuse(r, 431);
@@ -97,6 +113,8 @@ static bool is_name(const qn_http_reader *r, const char *name)
 static int on_value(http_parser *p, const char *at, size_t n)
 {
     qn_http_reader *r = p->data;
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)at[i] < 0x20 && at[i] != '\t') || at[i] == 0x7f) return refuse(r, 400);
     if (r->in_body) return 0;
     if (!r->in_value) {
         r->in_value = true;
@@ -113,8 +131,8 @@ static int on_value(http_parser *p, const char *at, size_t n)
 static int on_head(http_parser *p)
 {
     qn_http_reader *r = p->data;
-    if (end_value(r) != 0) return 1;
-    p->upgrade = 0; /* none is offered: the request is answered as what it is */
+    (void)end_value(r); /* to return 1 here would mean something else; the status tells */
+    p->upgrade = 0;     /* none is offered: the request is answered as what it is */
     http_parser_pause(p, 1);
     return 0;
 }
@@ -130,7 +148,15 @@ static int on_body(http_parser *p, const char *at, size_t n)
 static int on_chunk(http_parser *p)
 {
     qn_http_reader *r = p->data;
-    return p->content_length > r->max_body - r->body.len ? refuse(r, 413) : 0;
+    if (p->content_length > r->max_body - r->body.len) return refuse(r, 413);
+    http_parser_pause(p, 1);
+    return 0;
+}
+
+static int on_chunk_end(http_parser *p)
+{
+    if (!(p->flags & F_TRAILING)) http_parser_pause(p, 1); /* else it is the message's own end */
+    return 0;
 }
 
 static int on_done(http_parser *p)
@@ -146,7 +172,8 @@ static const http_parser_settings callbacks = {.on_url = on_target,
                                                .on_headers_complete = on_head,
                                                .on_body = on_body,
                                                .on_message_complete = on_done,
-                                               .on_chunk_header = on_chunk};
+                                               .on_chunk_header = on_chunk,
+                                               .on_chunk_complete = on_chunk_end};
 
 /* -- the head ---------------------------------------------------------------------------------- */
 
@@ -234,18 +261,28 @@ static qn_http_step read_head(qn_http_reader *r)
 
 /* -- bytes ------------------------------------------------------------------------------------- */
 
+/* Whether the line that ends before bytes[at] ends with CR LF, or LF alone where a head may. */
+static bool ends_line(const qn_http_reader *r, const uint8_t *bytes, size_t at, bool strict)
+{
+    const uint8_t before = at > 1 ? bytes[at - 2] : r->before;
+    return bytes[at - 1] == '\n' && (!strict || before == '\r');
+}
+
 /* What the library said when it stopped before the end of what it was given. */
-static qn_http_step stopped(qn_http_reader *r)
+static qn_http_step stopped(qn_http_reader *r, const uint8_t *bytes, size_t used)
 {
     const enum http_errno e = HTTP_PARSER_ERRNO(&r->parser);
-    if (e == HPE_PAUSED) {
-        http_parser_pause(&r->parser, 0);
-        if (!r->done) return read_head(r);
-        r->req.body = qn_str_make(qn_buf_text(&r->body), r->body.len);
-        return QN_HTTP_DONE;
-    }
     if (r->status) return QN_HTTP_BAD;
-    return bad(r, e == HPE_HEADER_OVERFLOW ? 431 : 400);
+    if (e != HPE_PAUSED) return bad(r, e == HPE_HEADER_OVERFLOW ? 431 : 400);
+    http_parser_pause(&r->parser, 0);
+    if (r->done) {
+        r->req.body = qn_str_make(qn_buf_text(&r->body), r->body.len);
+        return !r->req.chunked || ends_line(r, bytes, used, false) ? QN_HTTP_DONE : bad(r, 400);
+    }
+    if (r->in_body) { /* a chunk's size, or its end */
+        return ends_line(r, bytes, used, true) ? QN_HTTP_MORE : bad(r, 400);
+    }
+    return bytes[used] == '\n' ? read_head(r) : bad(r, 400); /* which is yet to be taken */
 }
 
 /* No more than the ceiling is shown to the library before the headers are whole, so that what is refused
@@ -255,12 +292,16 @@ qn_http_step qn_http_reader_feed(qn_http_reader *r, size_t *used, const void *by
     const size_t room = r->max_header - r->head_bytes;
     const bool cut = !r->in_body && n > room;
     const size_t give = cut ? room : n;
+    qn_http_step step = cut ? QN_HTTP_BAD : QN_HTTP_MORE;
     *used = 0;
-    if (!give) return cut ? bad(r, 431) : QN_HTTP_MORE; /* to the library, no bytes mean the end */
-    *used = http_parser_execute(&r->parser, &callbacks, bytes, give);
-    if (!r->in_body) r->head_bytes += *used;
-    if (HTTP_PARSER_ERRNO(&r->parser) != HPE_OK) return stopped(r);
-    return cut ? bad(r, 431) : QN_HTTP_MORE;
+    if (give) { /* to the library, no bytes mean the end */
+        *used = http_parser_execute(&r->parser, &callbacks, bytes, give);
+        if (!r->in_body) r->head_bytes += *used;
+        if (HTTP_PARSER_ERRNO(&r->parser) != HPE_OK) step = stopped(r, bytes, *used);
+        if (*used) r->before = ((const uint8_t *)bytes)[*used - 1];
+    }
+    if (step == QN_HTTP_BAD && !r->status) r->status = 431;
+    return step;
 }
 
 const qn_http_request *qn_http_reader_request(const qn_http_reader *r) { return &r->req; }
