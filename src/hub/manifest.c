@@ -193,6 +193,22 @@ static bool is_gguf(const char *path)
            !matches_one(not_weights, QN_LEN(not_weights), base_name(path));
 }
 
+/* "-00002-of-00003.gguf" belongs to the file that ends in -00001; the length of that end. */
+enum { PART_END = sizeof "-00001-of-00003.gguf" - 1 };
+
+/* in two pieces: "??-" is a trigraph */
+static bool is_part(const char *path)
+{
+    return qn_hub_matches("*-?????"
+                          "-of-?????.gguf",
+                          path);
+}
+
+static bool is_later_part(const char *path)
+{
+    return is_part(path) && !qn_hub_matches("*-00001-of-?????.gguf", path);
+}
+
 static bool is_safetensors(const char *path) { return qn_hub_matches("*.safetensors", path); }
 
 static bool is_other(const char *path)
@@ -215,13 +231,34 @@ static bool is_needed(const char *path, bool gguf, bool consolidated)
            (name == path && matches_one(wanted_on_top, QN_LEN(wanted_on_top), name));
 }
 
+/* A GGUF model of its own, by its file or by its first one. */
+static bool is_gguf_model(const char *path)
+{
+    return is_gguf(path) && !is_later_part(path) && !is_other(path);
+}
+
+/* Of all parts, if it has some; 0: not known. */
+static uint64_t model_bytes(const qn_hub_manifest *m, const qn_hub_file *f)
+{
+    uint64_t all = 0;
+    if (!is_part(f->path)) return f->bytes == UINT64_MAX ? 0 : f->bytes;
+    const size_t stem = strlen(f->path) - PART_END;
+    for (size_t i = 0; i < m->n; i++) {
+        const char *path = m->file[i].path;
+        if (!is_part(path) || strlen(path) != stem + PART_END || strncmp(path, f->path, stem) != 0)
+            continue;
+        if (__builtin_add_overflow(all, m->file[i].bytes, &all)) return 0;
+    }
+    return all;
+}
+
 /* Where all the files' names begin alike, up to a border that a reader sees as one. */
 static size_t common_prefix(const qn_hub_manifest *m)
 {
     const char *first = NULL;
     size_t n = 0;
     for (size_t i = 0; i < m->n; i++) {
-        if (!is_gguf(m->file[i].path) || is_other(m->file[i].path)) continue;
+        if (!is_gguf_model(m->file[i].path)) continue;
         size_t k = 0;
         if (!first) {
             first = m->file[i].path;
@@ -243,11 +280,14 @@ static qn_code tell_choice(const qn_hub_manifest *m, const char *why, qn_err *er
     for (size_t i = 0; i < m->n; i++) {
         char item[MAX_PATH + 32];
         const qn_hub_file *f = &m->file[i];
-        if (!is_gguf(f->path) || is_other(f->path)) continue;
+        if (!is_gguf_model(f->path)) continue;
         n++;
+        const char *name = f->path + skip;
+        const bool parts = is_part(name);
+        const size_t n_name = strlen(name) - (parts ? PART_END : 0);
         const int k =
-            snprintf(item, sizeof item, "%s%s%s %.2f GiB", told ? ", " : "", skip ? "*" : "",
-                     f->path + skip, f->bytes == UINT64_MAX ? 0 : (double)f->bytes / (1u << 30));
+            snprintf(item, sizeof item, "%s%s%.*s%s %.2f GiB", told ? ", " : "", skip ? "*" : "",
+                     (int)n_name, name, parts ? "-*" : "", (double)model_bytes(m, f) / (1u << 30));
         if (told + 1 != n || k < 0 || (size_t)k >= sizeof list - len) continue;
         memcpy(list + len, item, (size_t)k + 1);
         len += (size_t)k;
@@ -289,7 +329,7 @@ static qn_code keep_needed(qn_hub_manifest *m, qn_err *err)
         if (is_other(path)) continue;
         st += is_safetensors(path);
         consolidated += is_consolidated(path);
-        gguf += is_gguf(path);
+        gguf += is_gguf_model(path);
     }
     if (st == 0 && gguf == 0)
         return qn_fail(err, QN_E_UNSUPPORTED,

@@ -193,6 +193,22 @@ static void of_several_gguf_files_one_must_be_named(qt *t)
     (void)kept(t, HEAD GIT("notes.txt") "]}", "*.gguf", QN_E_INVAL, &err);
 }
 
+static void the_parts_of_a_model_are_one(qt *t)
+{
+    qn_err err;
+    QT_STR(t,
+           kept(t,
+                HEAD LFS("m-00001-of-00002.gguf", "1") "," LFS("m-00002-of-00002.gguf", "2") "]}",
+                NULL, QN_OK, &err),
+           "m-00001-of-00002.gguf m-00002-of-00002.gguf ");
+    (void)kept(t,
+               HEAD LFS("m-Q4-00001-of-00002.gguf", "1073741824") "," LFS(
+                   "m-Q4-00002-of-00002.gguf", "1073741824") "," LFS("m-Q8-00001-of-00001.gguf",
+                                                                     "536870912") "]}",
+               NULL, QN_E_INVAL, &err);
+    QT_OKF(t, strstr(err.msg, "*Q4-* 2.00 GiB, *Q8-* 0.50 GiB") != NULL, "%s", err.msg);
+}
+
 static void a_long_choice_is_cut_at_a_name(qt *t)
 {
     char text[8192];
@@ -277,6 +293,6 @@ static void read_survives_every_failed_allocation(qt *t)
 QT_MAIN(QT(both_digests_and_both_spellings_are_read), QT(names_that_leave_the_folder_are_refused),
         QT(what_is_no_list_is_refused), QT(too_many_files_are_refused),
         QT(a_model_is_its_weights_and_what_describes_them),
-        QT(of_several_gguf_files_one_must_be_named), QT(a_long_choice_is_cut_at_a_name),
-        QT(what_cannot_be_verified_is_refused_by_name), QT(patterns_have_two_wildcards),
-        QT(read_survives_every_failed_allocation))
+        QT(of_several_gguf_files_one_must_be_named), QT(the_parts_of_a_model_are_one),
+        QT(a_long_choice_is_cut_at_a_name), QT(what_cannot_be_verified_is_refused_by_name),
+        QT(patterns_have_two_wildcards), QT(read_survives_every_failed_allocation))
