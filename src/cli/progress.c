@@ -170,9 +170,10 @@ static void begin_file(qn_progress *p, const quern_get_progress *now)
 
 void qn_progress_tell(qn_progress *p, const quern_get_progress *now, uint64_t ns)
 {
-    if (strcmp(now->step, "downloading") == 0) p->part_kept = true;
+    const bool known = now->count > 0; /* else the hub is being asked what there is */
+    if (known && now->done > 0 && strcmp(now->step, "downloading") == 0) p->part_kept = true;
     if (p->quiet) return;
-    if (now->count > 0 && (!p->begun || now->index != p->index)) {
+    if (known && (!p->begun || now->index != p->index)) {
         complete_file(p);
         begin_file(p, now);
     }

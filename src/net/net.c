@@ -8,6 +8,7 @@
 #include "net/net.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -266,10 +267,12 @@ static CURLcode set_up(hop *h, const origin *o, struct curl_slist *headers)
     return rc;
 }
 
-/* What libcurl's code means to us; the host is all of the URL that is told. */
-static qn_code judge(hop *h, CURLcode code, const char *host)
+/* What libcurl's code means to us; host and port are all of the URL that is told. */
+static qn_code judge(hop *h, CURLcode code, const origin *o)
 {
     qn_err *err = h->err;
+    const char *host = o->host;
+    long sys = 0;
     if (h->rc != QN_OK) return h->rc;
     if (h->enough) return QN_OK; /* an answer, and we have seen its status */
     if (h->stalled)
@@ -292,6 +295,10 @@ static qn_code judge(hop *h, CURLcode code, const char *host)
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
         return qn_fail(err, QN_E_IO, "no address is known of %s; is there a network?", host);
+    case CURLE_COULDNT_CONNECT:
+        (void)curl_easy_getinfo(h->net->curl, CURLINFO_OS_ERRNO, &sys);
+        return qn_fail_sys(err, QN_E_IO, sys ? (int)sys : ECONNREFUSED, "no connection to %s:%s",
+                           host, o->port);
     case CURLE_OPERATION_TIMEDOUT:
         return qn_fail(err, QN_E_IO, "%s did not take the connection within %u s", host,
                        h->net->connect_ms / 1000);
@@ -319,7 +326,7 @@ static qn_code ask(hop *h, const origin *o, bool home)
     CURLcode code = set_up(h, o, headers);
     if (code == CURLE_OK) code = curl_easy_perform(h->net->curl);
     if (code == CURLE_OK) h->rc = tell_head(h); /* an empty body */
-    QN_TRY_OUT(judge(h, code, o->host));
+    QN_TRY_OUT(judge(h, code, o));
 out:
     curl_slist_free_all(headers);
     return rc;

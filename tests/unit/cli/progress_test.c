@@ -162,8 +162,12 @@ static void elsewhere_a_file_has_two_lines(qt *t)
            "quern: a\\x0ab is complete (1.9 kB)\n");
     end(&w);
     begin(&w, false, false);
-    const quern_get_progress now = at("m", 0, 0, 0, 1);
+    quern_get_progress now =
+        at("org/name", 0, 0, 0, 0); /* which files there are is not known yet */
     qn_progress_tell(&w.p, &now, 0);
+    now = at("m", 0, 0, 0, 1);
+    qn_progress_tell(&w.p, &now, 0);
+    QT_OK(t, !w.p.part_kept);
     qn_progress_end(&w.p, false); /* it failed: no file is complete */
     QT_STR(t, w.text, "quern: downloading m (file 1 of 1)\n");
     end(&w);
@@ -173,7 +177,7 @@ static void quiet_is_quiet(qt *t)
 {
     written w;
     begin(&w, true, true);
-    const quern_get_progress now = at("m", 0, 0, 0, 1);
+    const quern_get_progress now = at("m", 1, 0, 0, 1);
     qn_progress_tell(&w.p, &now, 0);
     qn_progress_end(&w.p, true);
     QT_STR(t, w.text, "");
