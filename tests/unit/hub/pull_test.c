@@ -55,8 +55,7 @@ static bool open_world(qt *t, world *w)
     w->hub = (qn_hub){.home = w->home,
                       .cache = w->cache,
                       .endpoint = (char *)(uintptr_t)kit_hub_endpoint(w->kit),
-                      .retry_ms = 1,
-                      .stall_ms = 300};
+                      .retry_ms = 1};
     return true;
 }
 
