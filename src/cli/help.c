@@ -17,9 +17,12 @@ const qn_named qn_environment[] = {
 
 void qn_opt_default(char text[64], const qn_verb *verb, const qn_opt *o)
 {
+    static const int zero = 0;
     const char *at = verb->defaults ? (const char *)verb->defaults + o->at : NULL;
     text[0] = '\0';
-    if (!at || o->given) return; /* with `given`, what counts otherwise is told in its help */
+    if (o->given) return; /* what counts otherwise is told in its help */
+    if (!at && o->kind == QN_OPT_CHOICE) at = (const char *)&zero; /* its first word */
+    if (!at) return;
     if (o->kind == QN_OPT_U32 && *(const uint32_t *)(const void *)at)
         snprintf(text, 64, " (%u)", *(const uint32_t *)(const void *)at);
     if (o->kind == QN_OPT_F32)

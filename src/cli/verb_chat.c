@@ -17,7 +17,8 @@ enum { MAX_MESSAGE_BYTES = 16 << 20, MAX_TEMPLATE_BYTES = 1 << 20 };
 #define AT(member) offsetof(qn_chat_opts, member)
 static const qn_opt options[] = {
     QN_RUN_OPTIONS(qn_chat_opts),
-    QN_SAMPLING_OPTIONS(qn_chat_opts),
+    QN_SAMPLING_OPTIONS(qn_chat_opts, "the model's, else ", "0.7", "what the context holds"),
+    QN_SAMPLING_MIN_TOKENS(qn_chat_opts),
     {"system", QN_OPT_TEXT, AT(system), "TEXT", "what the model is told first", 0, 0, 0},
     {"template", QN_OPT_TEXT, AT(template_file), "FILE",
      "a chat template (Jinja) in place of the model's", 0, 0, 0},

@@ -5,64 +5,37 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "cli/open.h"
+#include "cli/sampling.h"
 
 enum { MAX_PROMPT_BYTES = 64 << 20, LOOK_MS = 50 };
 
 typedef struct generate_opts {
     qn_run_opts run;
-    float temp, top_p, min_p, repetition, presence, frequency, xtc_probability, xtc_threshold;
-    uint32_t repetition_context, presence_context, frequency_context;
-    uint32_t top_k, max_tokens, min_tokens;
-    uint64_t seed;
-    bool has_seed, raw, ignore_eos, stats;
+    qn_sampling sampling;
+    bool raw, ignore_eos, stats;
     qn_texts stop, biases;
     const char *prompt;
 } generate_opts;
 
-static const generate_opts defaults = {.top_p = 1.0f,
-                                       .repetition = 1.0f,
-                                       .xtc_threshold = 0.1f,
-                                       .repetition_context = 20,
-                                       .presence_context = 20,
-                                       .frequency_context = 20,
-                                       .max_tokens = 256};
+/* Greedy unless told otherwise: the model's recipe is for chats. */
+#define MAX_TOKENS 256
+#define SPELLED(number) #number
+#define TEXT_OF(macro) SPELLED(macro)
 
 #define AT(member) offsetof(generate_opts, member)
-#define CONTEXT_HELP "tokens that it looks back; 0: all"
 static const qn_opt options[] = {
     QN_RUN_OPTIONS(generate_opts),
-    {"temp", QN_OPT_F32, AT(temp), "T", "temperature; 0 takes the likeliest token", 0, 100, 0},
-    {"temperature", QN_OPT_F32, AT(temp), "T", NULL, 0, 100, 0},
-    {"top-p", QN_OPT_F32, AT(top_p), "P", "keep the likeliest tokens that sum to P", 0, 1, 0},
-    {"top-k", QN_OPT_U32, AT(top_k), "K", "keep the K likeliest tokens (all)", 0, 1 << 24, 0},
-    {"min-p", QN_OPT_F32, AT(min_p), "P", "drop tokens below P times the likeliest", 0, 1, 0},
-    {"repetition-penalty", QN_OPT_F32, AT(repetition), "P",
-     "divide logits of seen tokens by P, multiply those below 0", 0, 1000, 0},
-    {"repetition-context", QN_OPT_U32, AT(repetition_context), "N", CONTEXT_HELP, 0, 1 << 27, 0},
-    {"presence-penalty", QN_OPT_F32, AT(presence), "P", "take P off the logits of seen tokens",
-     -1000, 1000, 0},
-    {"presence-context", QN_OPT_U32, AT(presence_context), "N", CONTEXT_HELP, 0, 1 << 27, 0},
-    {"frequency-penalty", QN_OPT_F32, AT(frequency), "P",
-     "take P off for each time that a token was seen", -1000, 1000, 0},
-    {"frequency-context", QN_OPT_U32, AT(frequency_context), "N", CONTEXT_HELP, 0, 1 << 27, 0},
+    QN_SAMPLING_OPTIONS(generate_opts, "", "0", TEXT_OF(MAX_TOKENS)),
+    QN_SAMPLING_MIN_TOKENS(generate_opts),
     {"logit-bias", QN_OPT_TEXTS, AT(biases), "ID=VALUE",
      "add VALUE to the logit of token ID; may be repeated", 0, 0, 0},
-    {"xtc-probability", QN_OPT_F32, AT(xtc_probability), "P",
-     "chance that all tokens above the threshold but the least likely go", 0, 1, 0},
-    {"xtc-threshold", QN_OPT_F32, AT(xtc_threshold), "P", "probability that XTC looks for", 0, 0.5,
-     0},
-    {"seed", QN_OPT_U64, AT(seed), "N", "seed of the draws (a random one; --stats tells it)", 0,
-     0x1p64, AT(has_seed)},
-    {"max-tokens", QN_OPT_U32, AT(max_tokens), "N", "end after so many tokens", 1, 1 << 24, 0},
-    {"min-tokens", QN_OPT_U32, AT(min_tokens), "N", "do not end before so many tokens (0)", 0,
-     1 << 24, 0},
     {"stop", QN_OPT_TEXTS, AT(stop), "TEXT", "end before this text; may be repeated", 0, 0, 0},
     {"prompt", QN_OPT_TEXT, AT(prompt), "TEXT", "the prompt, where it is no argument", 0, 0, 0},
     {"raw", QN_OPT_FLAG, AT(raw), NULL, "no chat template: the prompt as it stands (the default)",
      0, 0, 0},
     {"ignore-eos", QN_OPT_FLAG, AT(ignore_eos), NULL, "go on where the model ends its text", 0, 0,
      0},
-    {"stats", QN_OPT_FLAG, AT(stats), NULL, "tell counts and speed on stderr", 0, 0, 0},
+    {"stats", QN_OPT_FLAG, AT(stats), NULL, "tell counts, speed and the seed on stderr", 0, 0, 0},
     QN_OPT_END,
 };
 
@@ -113,23 +86,9 @@ static qn_code read_biases(quern_bias *out, const qn_texts *texts, qn_err *err)
 static void describe(quern_request_options *ro, const generate_opts *o)
 {
     ro->text_flags = QUERN_TOKENIZE_SPECIAL | QUERN_TOKENIZE_MARKERS;
-    ro->flags =
-        (o->has_seed ? QUERN_REQUEST_SEED : 0u) | (o->ignore_eos ? QUERN_REQUEST_IGNORE_EOS : 0u);
-    ro->max_tokens = o->max_tokens;
-    ro->min_tokens = o->min_tokens;
-    ro->temperature = o->temp;
-    ro->top_p = o->top_p;
-    ro->min_p = o->min_p;
-    ro->top_k = o->top_k;
-    ro->repetition_penalty = o->repetition;
-    ro->presence_penalty = o->presence;
-    ro->frequency_penalty = o->frequency;
-    ro->repetition_context = o->repetition_context;
-    ro->presence_context = o->presence_context;
-    ro->frequency_context = o->frequency_context;
-    ro->xtc_probability = o->xtc_probability;
-    ro->xtc_threshold = o->xtc_threshold;
-    ro->seed = o->seed;
+    ro->flags = o->ignore_eos ? QUERN_REQUEST_IGNORE_EOS : 0u;
+    ro->max_tokens = MAX_TOKENS;
+    qn_sampling_apply(ro, &o->sampling);
     ro->stop_texts = o->stop.v;
     ro->n_stop_texts = o->stop.n;
 }
@@ -224,7 +183,7 @@ const qn_verb qn_verb_generate = {
     "same\n"
     "prompt, options and seed give the same text, on any number of threads.",
     options,
-    &defaults,
+    NULL,
     sizeof(generate_opts),
     0,
     1,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/open.h"
+#include "cli/sampling.h"
 #include "server/server.h"
 
 enum { MAX_TEMPLATE = 4 << 20 };
@@ -15,9 +16,9 @@ typedef struct serve_opts {
     qn_run_opts run;
     const char *host, *api_key, *name, *template_file;
     int thinking;
-    uint32_t port, parallel, queue, drain, max_body_mib, max_tokens, top_k;
-    float temp, top_p, min_p;
-    bool has_temp, has_top_p, has_top_k, has_min_p, no_web;
+    uint32_t port, parallel, queue, drain, max_body_mib;
+    bool no_web;
+    qn_sampling sampling; /* of requests that do not say */
 } serve_opts;
 
 static const serve_opts defaults = {.host = "127.0.0.1",
@@ -46,14 +47,7 @@ static const qn_opt options[] = {
     {"max-body-mib", QN_OPT_U32, AT(max_body_mib), "N", "largest body of a request", 1, 1024, 0},
     {"drain", QN_OPT_U32, AT(drain), "SECONDS", "time that running requests get at the end", 0,
      3600, 0},
-    {"max-tokens", QN_OPT_U32, AT(max_tokens), "N",
-     "what a request that names none gets (to the context's end)", 1, 1 << 24, 0},
-    {"temp", QN_OPT_F32, AT(temp), "T", "temperature of requests that name none (the model's)", 0,
-     100, AT(has_temp)},
-    {"temperature", QN_OPT_F32, AT(temp), "T", NULL, 0, 100, AT(has_temp)},
-    {"top-p", QN_OPT_F32, AT(top_p), "P", "the same for top_p", 0, 1, AT(has_top_p)},
-    {"top-k", QN_OPT_U32, AT(top_k), "K", "the same for top_k", 0, 1 << 24, AT(has_top_k)},
-    {"min-p", QN_OPT_F32, AT(min_p), "P", "the same for min_p", 0, 1, AT(has_min_p)},
+    QN_SAMPLING_OPTIONS(serve_opts, "the model's, else ", "0.7", "what the context holds"),
     {"no-web", QN_OPT_FLAG, AT(no_web), NULL, "do not serve the chat page", 0, 0, 0},
     QN_OPT_END,
 };
@@ -134,13 +128,9 @@ static qn_server_model serving(const serve_opts *o)
 {
     static const qn_api_tristate thinking[] = {QN_API_UNSAID, QN_API_OFF, QN_API_ON};
     qn_server_model m = {0};
-    m.flags.set = (o->has_temp ? QN_SET_TEMPERATURE : 0u) | (o->has_top_p ? QN_SET_TOP_P : 0u) |
-                  (o->has_top_k ? QN_SET_TOP_K : 0u) | (o->has_min_p ? QN_SET_MIN_P : 0u);
-    m.flags.temperature = o->temp;
-    m.flags.top_p = o->top_p;
-    m.flags.top_k = o->top_k;
-    m.flags.min_p = o->min_p;
-    m.max_tokens = o->max_tokens;
+    qn_sampling_flags(&m.flags, &o->sampling);
+    if (o->sampling.has_max_tokens) m.flags.set |= QN_SET_MAX_TOKENS;
+    m.max_tokens = o->sampling.max_tokens;
     m.context = o->run.context;
     m.thinking = thinking[o->thinking];
     return m;
@@ -187,8 +177,10 @@ const qn_verb qn_verb_serve = {
     "\n  quern serve\n"
     "  quern serve --model ORG/NAME --port 0 --api-key secret --parallel 16\n\n"
     "Listens on 127.0.0.1:8080 and prints the address of the page and the base address for\n"
-    "clients (docs/api.md). Requests from pages of other origins are refused. SIGINT or SIGTERM\n"
-    "ends it once running requests are answered; a second one ends it at once.",
+    "clients (docs/api.md). Options of sampling count for requests that leave the field out. "
+    "Requests\n"
+    "from pages of other origins are refused. SIGINT or SIGTERM ends it once running requests are\n"
+    "answered; a second one ends it at once.",
     options,
     &defaults,
     sizeof(serve_opts),

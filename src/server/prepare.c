@@ -75,11 +75,10 @@ static qn_code fill(quern_request_options *o, qn_task *j, qn_api_tristate thinki
     o->xtc_threshold = s.xtc_threshold;
     o->flags = QUERN_REQUEST_SEED | (p->ignore_eos ? QUERN_REQUEST_IGNORE_EOS : 0u) |
                (p->no_cache ? QUERN_REQUEST_NO_CACHE : 0u);
-    o->max_tokens = j->server->m.max_tokens;
-    if (p->sampling.set & QN_SET_MAX_TOKENS) {
-        o->max_tokens = p->max_tokens;
-        if (p->max_tokens == 0) o->flags |= QUERN_REQUEST_NO_TOKENS;
-    }
+    const bool said = (p->sampling.set & QN_SET_MAX_TOKENS) != 0;
+    o->max_tokens = said ? p->max_tokens : j->server->m.max_tokens;
+    if (o->max_tokens == 0 && (said || (j->server->m.flags.set & QN_SET_MAX_TOKENS)))
+        o->flags |= QUERN_REQUEST_NO_TOKENS;
     o->min_tokens = p->min_tokens;
     o->logprobs = p->logprobs >= 0;
     o->top_logprobs = p->logprobs > 0 ? (uint32_t)p->logprobs : 0;

@@ -41,7 +41,8 @@ typedef struct qn_server_model { /* what is served; borrowed while it is */
     const char *template_text; /* [template_n] a chat template; NULL: the model's own */
     size_t template_n;
     qn_api_tristate thinking; /* where a request does not say */
-    uint32_t max_tokens;      /* what a request gets that names none; 0: to the context's end */
+    uint32_t max_tokens;      /* what a request gets that names none; 0: to the context's end, but
+                                 with QN_SET_MAX_TOKENS in flags.set none at all */
 } qn_server_model;
 
 /* *out is owned (qn_server_close). Errors: INVAL, IO (the port is in use), NOMEM. */
