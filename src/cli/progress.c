@@ -53,13 +53,23 @@ static void put_numbers(char *out, size_t cap, const quern_get_progress *now, do
     qn_bytes_text(speed, rate < 1e18 ? (uint64_t)rate : UINT64_MAX);
     if (now->total >= now->done && now->total > 0) {
         put_left(left, sizeof left, now->total - now->done, rate);
-        snprintf(out, cap, "%3.0f%%  %s of %s%s%s%s%s",
-                 (double)(int)((double)now->done * 100 / (double)now->total), done, total,
+        snprintf(out, cap, "%3.0f%%  %*s of %s%s%s%s%s",
+                 (double)(int)((double)now->done * 100 / (double)now->total), (int)strlen(total),
+                 done, total, /* aligned, so that what follows stands still */
                  rate > 0 ? "  " : "", rate > 0 ? speed : "", rate > 0 ? "/s" : "", left);
     } else {
         snprintf(out, cap, "%s%s%s%s", done, rate > 0 ? "  " : "", rate > 0 ? speed : "",
                  rate > 0 ? "/s" : "");
     }
+}
+
+/* "downloading 2/8 model.gguf", or what is of use of that. */
+static void put_head(char *out, size_t cap, const quern_get_progress *now, bool step)
+{
+    char name[256], which[32] = "";
+    put_name(name, sizeof name, now->file);
+    if (now->count > 1) snprintf(which, sizeof which, "%u/%u ", now->index + 1, now->count);
+    snprintf(out, cap, "%s%s%s%s", step ? now->step : "", step ? " " : "", which, name);
 }
 
 static size_t put_bar(char *out, size_t columns, const quern_get_progress *now)
@@ -78,21 +88,16 @@ static size_t put_bar(char *out, size_t columns, const quern_get_progress *now)
 void qn_progress_line(char *out, size_t cap, const quern_get_progress *now, double rate,
                       size_t columns)
 {
-    char head[320], name[256], numbers[128];
+    char head[320], numbers[128];
     if (columns >= cap) columns = cap - 1;
-    put_name(name, sizeof name, now->file);
     put_numbers(numbers, sizeof numbers, now, rate);
-    if (now->count > 1)
-        snprintf(head, sizeof head, "%s %s (%u of %u)", now->step, name, now->index + 1,
-                 now->count);
-    else
-        snprintf(head, sizeof head, "%s %s", now->step, name);
-    size_t head_n = strlen(head), at = 0;
     const size_t numbers_n = strlen(numbers);
     size_t room = columns > numbers_n ? columns - numbers_n : 0; /* for name and bar */
-    if (room < 8) head_n = 0;
-    if (head_n && head_n + 2 > room) {
-        head_n = room - 2;
+    const size_t bar = now->total > 0 && room >= 3 * BAR_LEAST ? BAR_LEAST + 1 : 0;
+    put_head(head, sizeof head, now, room >= 5 * BAR_LEAST);
+    size_t head_n = room >= 8 ? strlen(head) : 0, at = 0;
+    if (head_n && head_n + 2 + bar > room) {
+        head_n = room - 2 - bar;
         memset(head + head_n - 3, '.', 3);
     }
     memcpy(out, head, head_n);

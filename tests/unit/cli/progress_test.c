@@ -29,14 +29,14 @@ static void a_wide_line_tells_all(qt *t)
     const quern_get_progress now = at("model.gguf", 45000000, 100000000, 1, 8);
     qn_progress_line(line, sizeof line, &now, 5e6, 110);
     QT_STR(t, line,
-           "downloading model.gguf (2 of 8)  [############----------------]  45%  45.0 MB of "
+           "downloading 2/8 model.gguf  [#############-----------------]  45%   45.0 MB of "
            "100.0 MB  5.0 MB/s  0:11 left");
     const quern_get_progress one = at("m", 1, 0, 0, 1);
     qn_progress_line(line, sizeof line, &one, 0, 80);
     QT_STR(t, line, "downloading m  1 B");
     const quern_get_progress slow = at("m", 0, 100000000000, 0, 1);
     qn_progress_line(line, sizeof line, &slow, 4e6, 70);
-    QT_STR(t, line, "downloading m    0%  0 B of 100.0 GB  4.0 MB/s  6:56:40 left");
+    QT_STR(t, line, "m  [--------------]   0%       0 B of 100.0 GB  4.0 MB/s  6:56:40 left");
     qn_progress_line(line, sizeof line, &slow, 1, 64); /* for ever is no time */
     QT_OKF(t, strstr(line, "1 B/s") && !strstr(line, "left"), "%s", line);
 }
@@ -49,7 +49,8 @@ static void no_width_is_overrun(qt *t)
         memset(line, 'x', sizeof line);
         qn_progress_line(line, sizeof line, &now, 1e6, columns);
         QT_OKF(t, strlen(line) <= columns, "%zu: \"%s\"", columns, line);
-        if (columns >= 45) QT_OKF(t, strstr(line, "0%  7 B of 9.0 kB"), "%zu: %s", columns, line);
+        if (columns >= 45)
+            QT_OKF(t, strstr(line, "0%     7 B of 9.0 kB"), "%zu: %s", columns, line);
         if (columns >= 60 && columns < 80)
             QT_OKF(t, strstr(line, "...  ") != NULL, "%zu: \"%s\"", columns, line);
     }
@@ -62,7 +63,7 @@ static void names_cannot_move_the_cursor(qt *t)
     char line[256];
     const quern_get_progress now = at("a\x1b[2J\xC3\xA9\n\x9b", 7, 9000, 0, 1);
     qn_progress_line(line, sizeof line, &now, 0, 70);
-    QT_OKF(t, strncmp(line, "downloading a?[2J?\?  ", 21) == 0, "%s", line);
+    QT_OKF(t, strncmp(line, "a?[2J?\?  ", 9) == 0, "%s", line);
 }
 
 /* Everything that is written, as text. */

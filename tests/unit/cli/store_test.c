@@ -100,7 +100,7 @@ static void a_terminal_sees_a_line_that_goes(qt *t)
     static const char *const args[] = {"quern", "get", "seen", "--from", MODEL, NULL};
     char seen[8192];
     home("seen");
-    QT_EQ(t, on_terminal(seen, sizeof seen, 60, false, args), 0);
+    QT_EQ(t, on_terminal(seen, sizeof seen, 100, false, args), 0);
     QT_OKF(t, strncmp(seen, "\rcopying seen.gguf  ", 20) == 0, "%s", seen);
     const size_t n = strlen(seen);
     QT_OKF(t, n > 4 && strcmp(seen + n - 4, "\r\x1b[K") == 0 && !strchr(seen, '\n'), "%s", seen);
