@@ -69,7 +69,8 @@ QUERN_API void quern_store_list_close(quern_store_list *l); /* NULL is fine */
  * - else a folder in the working folder;
  * - else the only model whose name holds it (ASCII case does not matter).
  * One of several files of a repository is "ORG/NAME:FILE", or short "ORG/NAME:Q4_K_M". name NULL: the
- * only model there, else "starter" if it is there. *path is freed with quern_text_free. Errors:
+ * only model there, else "starter" if it is there. A path is believed to be the caller's own: a name
+ * that came over a network is not for this call. *path is freed with quern_text_free. Errors:
  * NOTFOUND (naming the nearest, or `quern get`), INVAL (several: they are named), IO, NOMEM. */
 QUERN_API quern_code quern_store_find(char **path, const quern_store *s, const char *name,
                                       quern_error *err);
