@@ -135,7 +135,18 @@ static bool free_bytes(uint64_t *out, char *path)
     return true;
 }
 
-static double mib(uint64_t bytes) { return (double)bytes / (1 << 20); }
+typedef struct room_text {
+    char text[40];
+} room_text;
+
+static room_text room(uint64_t bytes)
+{
+    room_text t;
+    const bool large = bytes >= 1u << 30;
+    (void)snprintf(t.text, sizeof t.text, large ? "%.2f GiB" : "%.1f MiB",
+                   (double)bytes / (large ? 1 << 30 : 1 << 20));
+    return t;
+}
 
 qn_code qn_hub_check_room(const qn_hub *h, const char *path, uint64_t need, qn_err *err)
 {
@@ -148,9 +159,8 @@ qn_code qn_hub_check_room(const qn_hub *h, const char *path, uint64_t need, qn_e
     qn_free(at);
     if (!known) return QN_OK; /* writing will tell */
     if (!__builtin_add_overflow(need, h->reserve, &wanted) && wanted <= there) return QN_OK;
-    return qn_fail(err, QN_E_LIMIT,
-                   "%.1f MiB free where %s lies, expected %.1f MiB and %.1f MiB that stay free",
-                   mib(there), path, mib(need), mib(h->reserve));
+    return qn_fail(err, QN_E_LIMIT, "%s free where %s lies, expected %s and %s that stay free",
+                   room(there).text, path, room(need).text, room(h->reserve).text);
 }
 
 /* -- stamps ------------------------------------------------------------------------------------ */
