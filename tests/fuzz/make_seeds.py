@@ -238,10 +238,49 @@ def api_seeds():
     yield "not-utf8", b'{"prompt":"\xff"}'
 
 
+def http_seeds():
+    """The first byte of each: how it comes (http_fuzz.c)."""
+    host, chunked = b"Host: a\r\n", b"Transfer-Encoding: chunked\r\n"
+
+    def get(path=b"/x", head=b""):
+        return b"GET " + path + b" HTTP/1.1\r\n" + host + head + b"\r\n"
+
+    def post(head, body, path=b"/p"):
+        return b"POST " + path + b" HTTP/1.1\r\n" + host + head + b"\r\n" + body
+
+    fields = b"".join(k + b": v\r\n" for k in (b"Origin", b"Sec-Fetch-Site", b"Sec-Fetch-Mode", b"Authorization",
+                                               b"X-Api-Key", b"If-None-Match", b"Content-Type", b"X-Long-Name-Of-Nothing"))
+    asks = {
+        "fields": get(head=fields), "escaped": get(b"/a%20b?q#f"), "absolute": get(b"http://h:1/p?q"),
+        "no-path": get(b"http://h"), "star": b"OPTIONS * HTTP/1.1\r\n\r\n", "head": b"HEAD /x HTTP/1.1\r\n\r\n",
+        "same": get(b"/same"), "ahead": get() + post(b"Content-Length: 3\r\n", b"abc") + get(b"/y") * 3,
+        "held": get(b"/hold") + get(b"/z") + get(b"/hold/2"), "early": get(b"/early") + get(),
+        "early-body": post(b"Content-Length: 9\r\n", b"012345678", b"/early"),
+        "chunks": post(chunked, b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nT: x\r\n\r\n") + get(),
+        "expect": post(b"Expect: 100-continue\r\nContent-Length: 2\r\n", b"ok"), "upgrade":
+        get(head=b"Connection: Upgrade\r\nUpgrade: websocket\r\n"), "close": get(head=b"Connection: close\r\n") + get(),
+        "old": b"GET /x HTTP/1.0\r\n\r\n", "old-kept": b"GET /hold HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        "lines": b"\r\n\n" + get(), "no-request": b"\x16\x03\x01\x02", "version": b"GET / HTTP/2.0\r\n\r\n",
+        "connect": b"CONNECT a:1 HTTP/1.1\r\n\r\n", "nul": get(b"/a%00"), "escape": get(b"/%g1"), "tab": get(b"/a\tb"),
+        "two-hosts": get(head=host), "control": get(head=b"X: \x01\r\n"), "spaced": get(head=b"X : y\r\n"),
+        "many": get(head=b"X: y\r\n" * 101), "large": get(head=b"X: " + b"a" * 4100 + b"\r\n"), "long": get(b"/" + b"a" * 3900),
+        "large-body": post(b"Content-Length: 2001\r\n", b""), "large-chunk": post(chunked, b"7d1\r\n"),
+        "chunk-end": post(chunked, b"2\r\nabXY0\r\n\r\n"), "chunk-line": post(chunked, b"2\rXab\r\n0\r\n\r\n"),
+        "both-lengths": post(chunked + b"Content-Length: 4\r\n", b"0\r\n\r\n"), "two-lengths":
+        post(b"Content-Length: 3\r\nContent-Length: 4\r\n", b"abcd"), "gzip": post(b"Transfer-Encoding: gzip\r\n", b"x"),
+        "minus": post(b"Content-Length: -1\r\n", b""), "folded": get(head=b"Origin: a\r\n b\r\n"),
+        "cut": get()[:20], "cut-body": post(b"Content-Length: 9\r\n", b"0123"), "wide": post(b"Content-Length: 1999\r\n", b"a" * 1999) * 3,
+    }
+    for i, (name, bytes_) in enumerate(asks.items()):
+        yield name, bytes([(i % 8) | (i % 2) * 64]) + bytes_
+    for how in (16, 32, 48, 80, 128, 144, 208, 240):
+        yield f"how-{how}", bytes([how | 3]) + asks["ahead"] + asks["held"] + asks["cut-body"]
+
+
 def main():
     root = Path(sys.argv[1])
     for name, seeds in (("gguf", gguf_seeds), ("safetensors", st_seeds), ("json", json_seeds),
-                        ("api_chat", api_seeds)):
+                        ("api_chat", api_seeds), ("http", http_seeds)):
         root.joinpath(name).mkdir(parents=True, exist_ok=True)
         for seed, data in seeds():
             root.joinpath(name, seed).write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
