@@ -77,9 +77,13 @@ static int listen_all(qn_http *h, const struct addrinfo *all, uint16_t port)
 qn_code qn_http_listen(qn_http *h, qn_err *err)
 {
     struct addrinfo *all = NULL;
-    const struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
     const qn_http_options *o = &h->o;
-    const int found = getaddrinfo(o->host, NULL, &hints, &all);
+    int found = getaddrinfo(o->host, NULL, &hints, &all);
+    if (found == EAI_NONAME) { /* a name: only these ask the system's resolver */
+        hints.ai_flags = AI_PASSIVE;
+        found = getaddrinfo(o->host, NULL, &hints, &all);
+    }
     if (found == EAI_MEMORY) return qn_fail(err, QN_E_NOMEM, "no memory to look up %s", o->host);
     if (found != 0)
         return qn_fail(err, QN_E_INVAL,

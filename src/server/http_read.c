@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_read.c - http_read.h on http-parser, whose only user this file is. The library knows the grammar of
  * a message; what is asked of a request beside it (ceilings, versions, fields that may come once) is
- * here, and so is what its build in Debian (HTTP_PARSER_STRICT 0) lets pass: any bytes where CR LF ends
- * a chunk or a head, spaces in names, controls in values.
+ * here, and so is what its build in Debian (HTTP_PARSER_STRICT 0) lets pass: other bytes where CR LF ends a
+ * line, folded headers, spaces in names, controls in values.
  *
  * Owner, thread: as the header says.
  */
@@ -261,11 +261,10 @@ static qn_http_step read_head(qn_http_reader *r)
 
 /* -- bytes ------------------------------------------------------------------------------------- */
 
-/* Whether the line that ends before bytes[at] ends with CR LF, or LF alone where a head may. */
-static bool ends_line(const qn_http_reader *r, const uint8_t *bytes, size_t at, bool strict)
+/* Whether bytes[at] is the second byte of CR LF; at may be 0. */
+static bool is_line_end(const qn_http_reader *r, const uint8_t *bytes, size_t at)
 {
-    const uint8_t before = at > 1 ? bytes[at - 2] : r->before;
-    return bytes[at - 1] == '\n' && (!strict || before == '\r');
+    return bytes[at] == '\n' && (at ? bytes[at - 1] : r->before) == '\r';
 }
 
 /* What the library said when it stopped before the end of what it was given. */
@@ -277,12 +276,23 @@ static qn_http_step stopped(qn_http_reader *r, const uint8_t *bytes, size_t used
     http_parser_pause(&r->parser, 0);
     if (r->done) {
         r->req.body = qn_str_make(qn_buf_text(&r->body), r->body.len);
-        return !r->req.chunked || ends_line(r, bytes, used, false) ? QN_HTTP_DONE : bad(r, 400);
+        return !r->req.chunked || is_line_end(r, bytes, used - 1) ? QN_HTTP_DONE : bad(r, 400);
     }
-    if (r->in_body) { /* a chunk's size, or its end */
-        return ends_line(r, bytes, used, true) ? QN_HTTP_MORE : bad(r, 400);
+    if (r->in_body) /* a chunk's size, or its end */
+        return is_line_end(r, bytes, used - 1) ? QN_HTTP_MORE : bad(r, 400);
+    return is_line_end(r, bytes, used) ? read_head(r) : bad(r, 400); /* it is yet to be taken */
+}
+
+/* CR LF ends each line of a head, and no header goes on in the next line: where parsers take these in
+ * different ways, two of them in a row see different requests. */
+static bool is_loose(const qn_http_reader *r, const uint8_t *bytes, size_t n)
+{
+    uint8_t before = r->before;
+    for (size_t i = 0; i < n; before = bytes[i++]) {
+        if ((before == '\r') != (bytes[i] == '\n')) return true;
+        if (before == '\n' && (bytes[i] == ' ' || bytes[i] == '\t')) return true;
     }
-    return bytes[used] == '\n' ? read_head(r) : bad(r, 400); /* which is yet to be taken */
+    return false;
 }
 
 /* No more than the ceiling is shown to the library before the headers are whole, so that what is refused
@@ -297,7 +307,8 @@ qn_http_step qn_http_reader_feed(qn_http_reader *r, size_t *used, const void *by
     if (give) { /* to the library, no bytes mean the end */
         *used = http_parser_execute(&r->parser, &callbacks, bytes, give);
         if (!r->in_body) r->head_bytes += *used;
-        if (HTTP_PARSER_ERRNO(&r->parser) != HPE_OK) step = stopped(r, bytes, *used);
+        if (!r->in_body && is_loose(r, bytes, *used)) r->status = 400;
+        if (r->status || HTTP_PARSER_ERRNO(&r->parser) != HPE_OK) step = stopped(r, bytes, *used);
         if (*used) r->before = ((const uint8_t *)bytes)[*used - 1];
     }
     if (step == QN_HTTP_BAD && !r->status) r->status = 431;

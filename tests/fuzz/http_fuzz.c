@@ -5,6 +5,7 @@
  * sending or not, to a hasty server), the rest is what the client sends. However the bytes are cut, the
  * handlers see the same requests; every call ends once; nothing stays behind. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
@@ -157,11 +158,15 @@ static void visit(guest *g, const uint8_t *data, size_t n, size_t piece, unsigne
         turn(g);
     }
     const int fd = client(g, (how & OVER_TCP) != 0);
-    for (size_t at = 0, size = 0; at < n; at += size) {
-        size = n - at < piece ? n - at : piece;
+    for (size_t at = 0; at < n;) {
+        const size_t size = n - at < piece ? n - at : piece;
         const ssize_t sent = send(fd, data + at, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < (ssize_t)size)
-            break; /* it was closed, or wants no more before its answers are read */
+        if (sent < 0 && errno != EAGAIN) break; /* it was closed */
+        if (sent > 0) at += (size_t)sent;
+        if (sent < 0) { /* no more is taken before there are answers, and they are read */
+            answer_held(g);
+            hear(fd);
+        }
         turn(g);
     }
     if (how & HALF) shutdown(fd, SHUT_WR);
