@@ -295,6 +295,31 @@ static size_t open_files(void)
 /* One at a time: how many run together decides which plans the engine keeps. */
 static void one_sequence(served_setup *o) { o->max_seqs = 1; }
 
+static void one_that_speaks(served_setup *o)
+{
+    o->max_seqs = 1;
+    o->server.keep_alive_ms = 1;
+}
+
+/* A stream that waits for its turn says nothing but comments. How long that takes is the machine's; it is
+ * asked again until one was seen. */
+static void a_stream_that_waits_gets_comments(qt *t)
+{
+    served s;
+    bool seen = false;
+    int fd[8];
+    if (!served_start(&s, t, one_that_speaks)) return;
+    for (int i = 0; i < 200 && !seen; i++) {
+        for (int k = 0; k < 8; k++) fd[k] = begin_stream(&s);
+        served_read_until(fd[7], answer, sizeof answer, "data: ");
+        seen = strstr(answer, "\r\n: keep-alive\n\n\r\n") != NULL;
+        for (int k = 0; k < 8; k++) close(fd[k]);
+    }
+    QT_OK(t, seen);
+    QT_OK(t, served_idle(&s));
+    served_stop(&s, t);
+}
+
 static void leaving_ends_the_work(qt *t)
 {
     served s;
@@ -420,6 +445,7 @@ QT_MAIN(QT(opening_survives_each_refused_allocation), QT(routes_answer),
         QT(a_completion_is_whole_or_streamed), QT(what_is_wrong_is_named),
         QT(a_chat_needs_a_template), QT(pages_of_others_are_refused), QT(key_and_ceilings_hold),
         QT(malformed_requests_are_told_why), QT(requests_sent_ahead_are_answered_in_order),
-        QT(a_body_may_come_in_chunks), QT(leaving_ends_the_work), QT(two_hundred_streams_at_once),
+        QT(a_body_may_come_in_chunks), QT(a_stream_that_waits_gets_comments),
+        QT(leaving_ends_the_work), QT(two_hundred_streams_at_once),
         QT(stopping_lets_running_ones_end), QT(stopping_twice_ends_at_once),
         QT(a_port_in_use_is_told))
