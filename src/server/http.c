@@ -100,7 +100,10 @@ static void watch(qn_http_conn *k)
 {
     struct epoll_event e = {.events = wanted(k), .data.ptr = k};
     if (k->state == QN_HTTP_GONE || e.events == k->armed) return;
-    if (epoll_ctl(k->http->epoll, EPOLL_CTL_MOD, k->fd, &e) != 0) k->broken = true;
+    if (epoll_ctl(k->http->epoll, EPOLL_CTL_MOD, k->fd, &e) != 0) {
+        k->broken = true;
+        qn_http_touch(k);
+    }
     k->armed = e.events;
 }
 

@@ -270,6 +270,24 @@ static void a_body_may_come_in_chunks(qt *t)
     served_stop(&s, t);
 }
 
+static void in_a_hurry(served_setup *o)
+{
+    o->server.timeout_ms = 1;
+    o->server.keep_alive_ms = 5; /* and so the loop looks at deadlines that often */
+}
+
+static void what_never_arrives_is_told(qt *t)
+{
+    served s;
+    if (!served_start(&s, t, in_a_hurry)) return;
+    const int fd = served_connect(&s);
+    QT_OK(t, fd >= 0 && served_send(fd, "GET /he", 7));
+    served_read(fd, answer, sizeof answer);
+    QT_OKF(t, strstr(answer, "HTTP/1.1 408 ") && strstr(answer, "request_timeout"), "%s", answer);
+    close(fd);
+    served_stop(&s, t);
+}
+
 /* A stream that would go on for long; the client reads its beginning. */
 static int begin_stream(const served *s)
 {
@@ -445,7 +463,7 @@ QT_MAIN(QT(opening_survives_each_refused_allocation), QT(routes_answer),
         QT(a_completion_is_whole_or_streamed), QT(what_is_wrong_is_named),
         QT(a_chat_needs_a_template), QT(pages_of_others_are_refused), QT(key_and_ceilings_hold),
         QT(malformed_requests_are_told_why), QT(requests_sent_ahead_are_answered_in_order),
-        QT(a_body_may_come_in_chunks), QT(a_stream_that_waits_gets_comments),
-        QT(leaving_ends_the_work), QT(two_hundred_streams_at_once),
-        QT(stopping_lets_running_ones_end), QT(stopping_twice_ends_at_once),
-        QT(a_port_in_use_is_told))
+        QT(a_body_may_come_in_chunks), QT(what_never_arrives_is_told),
+        QT(a_stream_that_waits_gets_comments), QT(leaving_ends_the_work),
+        QT(two_hundred_streams_at_once), QT(stopping_lets_running_ones_end),
+        QT(stopping_twice_ends_at_once), QT(a_port_in_use_is_told))
