@@ -20,7 +20,7 @@ typedef struct quern_template quern_template;
 
 /* Compiles source[0, n), or the model's own template where source is NULL. *out is owned
  * (quern_template_free). Errors: NOTFOUND (source is NULL and the model has none); FORMAT and LIMIT
- * name the line; UNSUPPORTED names the statement (include, import, extends); INVAL; NOMEM. */
+ * name the line; INVAL; NOMEM. */
 QUERN_API quern_code quern_template_open(quern_template **out, const quern_model *m,
                                          const char *source, size_t n, quern_error *err);
 QUERN_API void quern_template_free(quern_template *t); /* NULL is fine */
@@ -49,7 +49,8 @@ typedef struct quern_template_options {
 /* *text is owned (quern_text_free), [*n] bytes of UTF-8 and a NUL. bos_token, eos_token and the like
  * are the spellings in the model's tokenizer. Errors: INVAL names the option; FORMAT: the JSON is
  * broken, or the template refuses these values (line and the template's own words); LIMIT names
- * the ceiling and the line; NOMEM. */
+ * the ceiling and the line; UNSUPPORTED where the template reaches an include, import or extends;
+ * NOMEM. */
 QUERN_API quern_code quern_template_render(char **text, size_t *n, const quern_template *t,
                                            const quern_template_options *o, quern_error *err);
 QUERN_API void quern_text_free(char *text); /* NULL is fine */

@@ -4,7 +4,7 @@
  * The language is jinja2's in the setting that chat templates are written for: sandboxed and
  * immutable, trim_blocks, lstrip_blocks, no escaping of HTML, break and continue, `generation`
  * blocks, and the globals raise_exception and strftime_now. A template reaches nothing but the
- * variables it is given.
+ * variables it is given. What differs is in docs/templates.md.
  *
  * Owner:  the program owns a copy of its source; a rendering's memory dies with the rendering.
  * Thread: a program is immutable; many threads may render it.
@@ -33,13 +33,14 @@ typedef struct qn_jinja_input {
 } qn_jinja_input;
 
 /* Compiles source[0, n). *out is owned (qn_jinja_free). Errors: FORMAT and LIMIT with the line;
- * UNSUPPORTED for include, import, extends and block; NOMEM. */
+ * NOMEM. */
 qn_code qn_jinja_new(qn_jinja **out, const char *source, size_t n, qn_err *err);
 void qn_jinja_free(qn_jinja *t); /* NULL is fine */
 
 /* Appends the text to `text`; after a failure its length is as before. Errors: FORMAT with the line
  * when the template refuses (what raise_exception was given is in the message unchanged) or its
- * types do not fit; LIMIT names the ceiling and the line; NOMEM. */
+ * types do not fit; LIMIT names the ceiling and the line;
+ * UNSUPPORTED where it reaches an include, import or extends; NOMEM. */
 qn_code qn_jinja_render(qn_buf *text, const qn_jinja *t, const qn_jinja_input *in, qn_err *err);
 
 /* Whether the template reads a variable of this name that it does not itself define first. */

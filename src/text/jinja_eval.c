@@ -5,64 +5,56 @@
 
 #include "text/jinja_int.h"
 
-qn_jv qn_jinja_arg(const qn_jargs *a, size_t i, const char *name, qn_jv other)
-{
-    if (i < a->n) return a->v[i];
-    for (size_t k = 0; k < a->n_named; k++)
-        if (!strcmp(a->name[k], name)) return a->named[k];
-    return other;
-}
-
-int64_t qn_jinja_int_arg(qn_jrun *r, const qn_jargs *a, size_t i, const char *name, int64_t other)
-{
-    const qn_jv v = qn_jinja_arg(a, i, name, qn_jv_int(other));
-    if (v.type == QN_JV_INT || v.type == QN_JV_BOOL) return v.u.i;
-    if (v.type == QN_JV_NONE) return other;
-    qn_jinja_fail(r, QN_E_FORMAT, "%s is an integer, found %s", name, qn_jv_type(v));
-    return other;
-}
-
 static void name_arg(qn_jrun *r, qn_jv dict, qn_jv key, qn_jv v)
 {
-    if (key.type == QN_JV_STR)
-        qn_jv_put(r, dict, key, v);
-    else
+    if (key.type != QN_JV_STR)
         qn_jinja_fail(r, QN_E_FORMAT, "the name of an argument is a %s", qn_jv_type(key));
+    else if (qn_jv_find(r, dict, key))
+        qn_jinja_fail(r, QN_E_FORMAT, "got multiple values for argument '%s'", qn_jv_c(r, key));
+    else
+        qn_jv_put(r, dict, key, v);
+}
+
+static void unpack(qn_jrun *r, const qn_jnode *x, qn_jv v, qn_jv pos, qn_jv named)
+{
+    if (x->op == '*') {
+        const qn_jlist *l = qn_jv_all(r, v);
+        for (size_t i = 0; l && i < l->n && r->rc == QN_OK; i++) qn_jv_push(r, pos, l->v[i]);
+        return;
+    }
+    if (v.type != QN_JV_DICT)
+        qn_jinja_fail(r, QN_E_FORMAT, "argument after ** must be a mapping, not %s", qn_jv_type(v));
+    for (size_t i = 0; r->rc == QN_OK && i < v.u.dict->n; i++)
+        name_arg(r, named, v.u.dict->kv[2 * i], v.u.dict->kv[2 * i + 1]);
 }
 
 qn_jargs qn_jinja_args(qn_jrun *r, const qn_jnode *list)
 {
     qn_jargs a = {0};
-    if (!list) return a;
+    if (!list || r->rc != QN_OK) return a;
     const qn_jv pos = qn_jv_list(r, QN_JV_LIST, 0), named = qn_jv_dict(r, QN_JV_DICT);
-    for (const qn_jnode *x = list; x && r->rc == QN_OK; x = x->next) {
-        const qn_jv v = qn_jinja_eval(r, x->a);
-        if (r->rc != QN_OK) break;
-        if (x->s) {
-            name_arg(r, named, qn_jv_z(x->s), v);
-        } else if (x->op == '*') {
-            const qn_jlist *l = qn_jv_iter(r, v);
-            for (size_t i = 0; l && i < l->n && r->rc == QN_OK; i++) qn_jv_push(r, pos, l->v[i]);
-        } else if (x->op == 'p') {
-            if (v.type != QN_JV_DICT) qn_jinja_fail(r, QN_E_FORMAT, "** takes a dict");
-            for (size_t i = 0; r->rc == QN_OK && i < v.u.dict->n; i++)
-                name_arg(r, named, v.u.dict->kv[2 * i], v.u.dict->kv[2 * i + 1]);
-        } else {
-            qn_jv_push(r, pos, v);
+    for (int names = 0; names < 2;
+         names++) /* values by place come first, also those of a * behind names */
+        for (const qn_jnode *x = list; x && r->rc == QN_OK; x = x->next) {
+            if ((x->s || x->op == 'p') != (names == 1)) continue;
+            const qn_jv v = qn_jinja_eval(r, x->a);
+            if (r->rc != QN_OK) break;
+            if (x->s)
+                name_arg(r, named, qn_jv_z(x->s), v);
+            else if (x->op)
+                unpack(r, x, v, pos, named);
+            else
+                qn_jv_push(r, pos, v);
         }
-    }
     if (r->rc != QN_OK) return a;
     const qn_jdict *d = named.u.dict;
-    a.name = QN_ARENA_NEW(&r->arena, const char *, d->n + 1);
-    a.named = QN_ARENA_NEW(&r->arena, qn_jv, d->n + 1);
-    if (!a.name || !a.named) {
-        qn_jinja_fail(r, QN_E_NOMEM, "arguments of a template");
-        return a;
-    }
+    a.name = QN_JNEW(r, const char *, d->n + 1);
+    a.named = QN_JNEW(r, qn_jv, d->n + 1);
+    if (r->rc != QN_OK) return (qn_jargs){0};
     a.v = pos.u.list->v;
     a.n = pos.u.list->n;
     for (a.n_named = 0; a.n_named < d->n; a.n_named++) {
-        a.name[a.n_named] = d->kv[2 * a.n_named].u.s;
+        a.name[a.n_named] = qn_jv_c(r, d->kv[2 * a.n_named]);
         a.named[a.n_named] = d->kv[2 * a.n_named + 1];
     }
     return a;
@@ -72,129 +64,105 @@ static qn_jv lookup(qn_jrun *r, const char *name)
 {
     for (const qn_jscope *s = r->scope; s; s = s->up)
         for (const qn_jvar *x = s->vars; x; x = x->next)
-            if (!strcmp(x->name, name)) return x->v;
+            if (!strcmp(x->name, name))
+                return x->hidden || !qn_jv_is_given(x->v) ? qn_jv_undef(name) : x->v;
     if (qn_jinja_is_global(name)) return (qn_jv){.type = QN_JV_GLOBAL, .u.s = name};
+    if (!strcmp(name, "self")) return (qn_jv){.type = QN_JV_SELF};
     return qn_jv_undef(name);
 }
 
-static qn_jv loop_attr(const qn_jloop *l, const char *name)
+static qn_jv missing(qn_jv v, const char *name, qn_junknown how)
 {
-    const size_t n = l->items->n, at = l->at;
-    if (!strcmp(name, "index")) return qn_jv_int((int64_t)at + 1);
-    if (!strcmp(name, "index0")) return qn_jv_int((int64_t)at);
-    if (!strcmp(name, "revindex")) return qn_jv_int((int64_t)(n - at));
-    if (!strcmp(name, "revindex0")) return qn_jv_int((int64_t)(n - at) - 1);
-    if (!strcmp(name, "first")) return qn_jv_bool(at == 0);
-    if (!strcmp(name, "last")) return qn_jv_bool(at + 1 == n);
-    if (!strcmp(name, "length")) return qn_jv_int((int64_t)n);
-    if (!strcmp(name, "depth")) return qn_jv_int(l->depth);
-    if (!strcmp(name, "depth0")) return qn_jv_int(l->depth - 1);
-    if (!strcmp(name, "previtem")) return at ? l->items->v[at - 1] : qn_jv_undef("previtem");
-    if (!strcmp(name, "nextitem"))
-        return at + 1 < n ? l->items->v[at + 1] : qn_jv_undef("nextitem");
-    return qn_jv_undef(name);
-}
-
-static qn_jv undefined_in(qn_jrun *r, qn_jv v)
-{
-    return qn_jinja_fail(r, QN_E_FORMAT, "%s is undefined", v.u.s ? v.u.s : "a value");
+    return (qn_jv){.type = QN_JV_UNDEF, .flag = how, .n = v.type, .u.s = name};
 }
 
 qn_jv qn_jinja_attr(qn_jrun *r, qn_jv v, const char *name)
 {
+    bool found = false;
     if (r->rc != QN_OK) return v;
-    if (v.type == QN_JV_UNDEF) return undefined_in(r, v);
-    if (qn_jinja_has_method(v, name)) {
-        qn_jbound *b = QN_ARENA_NEW(&r->arena, qn_jbound, 1);
-        if (!b) return qn_jinja_fail(r, QN_E_NOMEM, "values of a template");
-        *b = (qn_jbound){.self = v, .name = name};
-        return (qn_jv){.type = QN_JV_METHOD, .u.bound = b};
-    }
-    if (v.type == QN_JV_DICT || v.type == QN_JV_SPACE) {
+    if (v.type == QN_JV_UNDEF && (strncmp(name, "__", 2) || strcmp(name + strlen(name) - 2, "__")))
+        return qn_jinja_undefined(r, v);
+    if (v.type == QN_JV_SPACE || v.type == QN_JV_SELF) return qn_jinja_item(r, v, qn_jv_z(name));
+    const qn_jv m = qn_jinja_member(r, v, name, &found);
+    if (found) return m;
+    if (v.type == QN_JV_DICT) {
         const qn_jv *x = qn_jv_find(r, v, qn_jv_z(name));
-        return x ? *x : qn_jv_undef(name);
+        if (x) return *x;
     }
-    if (v.type == QN_JV_LOOP) return loop_attr(v.u.loop, name);
-    if (v.type == QN_JV_MACRO && !strcmp(name, "name")) return qn_jv_z(v.u.macro->node->s);
-    if (v.type == QN_JV_CYCLER && !strcmp(name, "current")) {
-        const qn_jcycle *c = v.u.cycle;
-        return c->items->v[c->at % c->items->n];
-    }
-    return qn_jv_undef(name);
+    return missing(v, name, QN_JU_ATTR);
 }
 
 qn_jv qn_jinja_item(qn_jrun *r, qn_jv v, qn_jv key)
 {
+    bool found = false;
     if (r->rc != QN_OK) return v;
-    if (v.type == QN_JV_UNDEF) return undefined_in(r, v);
-    if (v.type == QN_JV_DICT) {
+    if (v.type == QN_JV_UNDEF) return qn_jinja_undefined(r, v);
+    if ((v.type == QN_JV_DICT || v.type == QN_JV_SPACE) && key.type != QN_JV_LIST &&
+        key.type != QN_JV_DICT) {
         const qn_jv *x = qn_jv_find(r, v, key);
         if (x) return *x;
-        return key.type == QN_JV_STR ? qn_jinja_attr(r, v, key.u.s) : qn_jv_undef("a key");
     }
-    if ((key.type == QN_JV_INT || key.type == QN_JV_BOOL) &&
-        (v.type == QN_JV_STR || qn_jv_is_seq(v))) {
-        const int64_t n = qn_jv_len(r, v), i = key.u.i < 0 ? key.u.i + n : key.u.i;
-        if (i < 0 || i >= n) return qn_jv_undef("an element");
-        if (v.type != QN_JV_STR) return v.u.list->v[i];
-        const qn_jlist *l = qn_jv_iter(r, v);
-        return l ? l->v[i] : qn_jv_undef(NULL);
+    if (v.type == QN_JV_SELF && key.type == QN_JV_STR) {
+        const qn_jnode *b = qn_jinja_find_block(r->program->root->b, qn_jv_c(r, key));
+        if (b) return (qn_jv){.type = QN_JV_BLOCK, .u.node = b};
     }
-    return key.type == QN_JV_STR ? qn_jinja_attr(r, v, key.u.s) : qn_jv_undef("an element");
-}
-
-static qn_jv call_loop(qn_jrun *r, const qn_jloop *l, const qn_jargs *a)
-{
-    if (!l->node->i || a->n != 1)
-        return qn_jinja_fail(r, QN_E_FORMAT, "this loop is not recursive");
-    if (r->calls >= r->max_calls)
-        return qn_jinja_fail(r, QN_E_LIMIT, "more than %u calls inside each other", r->max_calls);
-    qn_buf b, *out = r->out;
-    qn_buf_init(&b, r->max_output);
-    r->out = &b;
-    r->calls++;
-    qn_jinja_loop(r, l->node, a->v[0], l->scope, l->depth + 1);
-    r->calls--;
-    r->out = out;
-    return qn_jv_take(r, &b);
+    if (qn_jv_is_int(key)) {
+        const qn_jv x = qn_jv_element(r, v, key.u.i, &found);
+        if (found || r->rc != QN_OK) return x;
+    }
+    if (key.type != QN_JV_STR || v.type == QN_JV_SPACE) return missing(v, "an element", QN_JU_ITEM);
+    const char *name = qn_jv_c(r, key);
+    const qn_jv m = qn_jinja_member(r, v, name, &found);
+    return found ? m : missing(v, name, QN_JU_ATTR);
 }
 
 qn_jv qn_jinja_call(qn_jrun *r, qn_jv f, const qn_jargs *a)
 {
-    if (!qn_jinja_step(r, 1)) return qn_jv_undef(NULL);
+    const uint32_t line = r->line;
+    qn_jv v = f, x[QN_JINJA_MAX_ARGS];
+    if (!qn_jinja_enter(r)) return qn_jv_undef(NULL);
     switch (f.type) {
     case QN_JV_UNDEF:
-        return undefined_in(r, f);
+        v = qn_jinja_undefined(r, f);
+        break;
     case QN_JV_MACRO:
-        return qn_jinja_call_macro(r, f.u.macro, a);
+        v = qn_jinja_call_macro(r, f.u.macro, a);
+        break;
     case QN_JV_GLOBAL:
-        return qn_jinja_global(r, f.u.s, a);
+        v = qn_jinja_global(r, f.u.s, a);
+        break;
     case QN_JV_LOOP:
-        return call_loop(r, f.u.loop, a);
+        v = qn_jinja_call_loop(r, f.u.loop, a);
+        break;
     case QN_JV_JOINER:
-        return f.u.cycle->at++ ? f.u.cycle->sep : qn_jv_z("");
-    case QN_JV_METHOD: {
-        const qn_jbound *b = f.u.bound;
-        if (b->self.type == QN_JV_LOOP) {
-            qn_jloop *l = b->self.u.loop;
-            if (!strcmp(b->name, "cycle") && a->n) return a->v[l->at % a->n];
-            const qn_jv now = a->n ? a->v[0] : qn_jv_none();
-            const bool same = l->has_last && qn_jv_equal(r, l->last, now);
-            l->last = now;
-            l->has_last = true;
-            return qn_jv_bool(!same);
-        }
-        if (b->self.type == QN_JV_CYCLER) {
-            qn_jcycle *c = b->self.u.cycle;
-            const size_t at = c->at;
-            c->at = strcmp(b->name, "reset") ? (at + 1) % c->items->n : 0;
-            return strcmp(b->name, "reset") ? c->items->v[at] : qn_jv_none();
-        }
-        return qn_jinja_method(r, b->self, b->name, a);
-    }
+        if (qn_jinja_bind(r, "joiner", "", a, x))
+            v = f.u.cycle->at++ ? f.u.cycle->sep : qn_jv_z("");
+        break;
+    case QN_JV_BLOCK:
+        if (qn_jinja_bind(r, "block", "", a, x)) v = qn_jinja_call_block(r, f.u.node);
+        break;
+    case QN_JV_METHOD:
+        v = qn_jinja_method(r, f.u.bound, a);
+        break;
     default:
-        return qn_jinja_fail(r, QN_E_FORMAT, "a %s cannot be called", qn_jv_type(f));
+        v = qn_jinja_fail(r, QN_E_FORMAT, "a %s is not callable", qn_jv_type(f));
     }
+    if (r->rc == QN_OK) r->line = line;
+    qn_jinja_leave(r);
+    return v;
+}
+
+static qn_jv int_power(qn_jrun *r, int64_t a, int64_t b)
+{
+    int64_t v = 1;
+    bool over = false;
+    if (b < 0)
+        return a ? qn_jv_real(pow((double)a, (double)b))
+                 : qn_jinja_fail(r, QN_E_FORMAT, "0 to a negative power");
+    if (a == 0 || a == 1 || a == -1)
+        return qn_jv_int(a == 0 ? b == 0 : a == 1 || b % 2 == 0 ? 1 : -1);
+    for (; b && !over; b--) over = __builtin_mul_overflow(v, a, &v);
+    return over ? qn_jinja_fail(r, QN_E_LIMIT, "an integer leaves 64 bits") : qn_jv_int(v);
 }
 
 static qn_jv int_op(qn_jrun *r, char op, int64_t a, int64_t b)
@@ -213,7 +181,7 @@ static qn_jv int_op(qn_jrun *r, char op, int64_t a, int64_t b)
         break;
     case 'f':
     case '%':
-        if (!b) return qn_jinja_fail(r, QN_E_FORMAT, "division by zero");
+        if (!b) return qn_jinja_fail(r, QN_E_FORMAT, "integer division or modulo by zero");
         if (b == -1) {
             over = op == 'f' && __builtin_sub_overflow((int64_t)0, a, &v);
             break;
@@ -221,20 +189,50 @@ static qn_jv int_op(qn_jrun *r, char op, int64_t a, int64_t b)
         v = op == 'f' ? a / b - (a % b != 0 && (a < 0) != (b < 0))
                       : a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
         break;
-    default: /* a power */
-        if (b < 0)
-            return a ? qn_jv_real(pow((double)a, (double)b))
-                     : qn_jinja_fail(r, QN_E_FORMAT, "division by zero");
-        for (v = 1; b && !over; b--) {
-            if (a == 1 || a == 0 || a == -1) {
-                v = a == -1 ? (b % 2 ? -1 : 1) : a;
-                break;
-            }
-            over = __builtin_mul_overflow(v, a, &v);
-        }
+    default:
+        return int_power(r, a, b);
     }
-    if (over) return qn_jinja_fail(r, QN_E_LIMIT, "an integer leaves 64 bits");
-    return qn_jv_int(v);
+    return over ? qn_jinja_fail(r, QN_E_LIMIT, "an integer leaves 64 bits") : qn_jv_int(v);
+}
+
+static qn_jv real_op(qn_jrun *r, char op, double x, double y)
+{
+    double m = 0;
+    if (y == 0.0 && strchr("/f%", op))
+        return qn_jinja_fail(r, QN_E_FORMAT, "float division by zero");
+    switch (op) {
+    case '+':
+        return qn_jv_real(x + y);
+    case '-':
+        return qn_jv_real(x - y);
+    case '*':
+        return qn_jv_real(x * y);
+    case '/':
+        return qn_jv_real(x / y);
+    case 'f':
+    case '%': /* the remainder has the sign of the divisor, and the quotient agrees with it */
+        m = fmod(x, y);
+        if (m != 0.0 && (y < 0) != (m < 0)) m += y;
+        if (m == 0.0) m = copysign(0.0, y);
+        if (op == '%') return qn_jv_real(m);
+        {
+            double div = (x - fmod(x, y)) / y;
+            const double rest = fmod(x, y);
+            if (rest != 0.0 && (y < 0) != (rest < 0)) div -= 1.0;
+            const double floored = floor(div);
+            return qn_jv_real(div == 0.0            ? copysign(0.0, x / y)
+                              : div - floored > 0.5 ? floored + 1.0
+                                                    : floored);
+        }
+    default:
+        if (x == 0.0 && y < 0) return qn_jinja_fail(r, QN_E_FORMAT, "0.0 to a negative power");
+        m = pow(x, y);
+        if (isnan(m) && !isnan(x) && !isnan(y))
+            return qn_jinja_fail(r, QN_E_UNSUPPORTED, "a power that is no real number");
+        if (isinf(m) && isfinite(x) && isfinite(y))
+            return qn_jinja_fail(r, QN_E_FORMAT, "the result is too large");
+        return qn_jv_real(m);
+    }
 }
 
 static qn_jv repeat(qn_jrun *r, qn_jv v, int64_t times)
@@ -242,9 +240,8 @@ static qn_jv repeat(qn_jrun *r, qn_jv v, int64_t times)
     if (v.type == QN_JV_STR) {
         qn_buf b;
         qn_buf_init(&b, r->max_output);
-        for (int64_t i = 0; i < times && v.n && qn_jinja_step(r, 1); i++)
-            qn_jinja_bytes(r, &b, v.u.s, v.n);
-        return qn_jv_take(r, &b);
+        qn_jinja_fill(r, &b, v, times);
+        return qn_jv_marked(qn_jv_take(r, &b), v.flag);
     }
     const qn_jv out = qn_jv_list(r, (qn_jtype)v.type, 0);
     for (int64_t i = 0; i < times && v.u.list->n && r->rc == QN_OK; i++)
@@ -256,11 +253,18 @@ static qn_jv repeat(qn_jrun *r, qn_jv v, int64_t times)
 static qn_jv add(qn_jrun *r, qn_jv a, qn_jv b)
 {
     if (a.type == QN_JV_STR) {
+        const bool markup = a.flag || b.flag;
         qn_buf out;
+        if (markup) {
+            a = qn_jv_escape(r, a);
+            b = qn_jv_escape(r, b);
+        }
         qn_buf_init(&out, r->max_output);
-        qn_jinja_bytes(r, &out, a.u.s, a.n);
-        qn_jinja_bytes(r, &out, b.u.s, b.n);
-        return qn_jv_take(r, &out);
+        if (r->rc == QN_OK) {
+            qn_jinja_bytes(r, &out, a.u.s, a.n);
+            qn_jinja_bytes(r, &out, b.u.s, b.n);
+        }
+        return qn_jv_marked(qn_jv_take(r, &out), markup);
     }
     const qn_jv out = qn_jv_list(r, (qn_jtype)a.type, a.u.list->n + b.u.list->n);
     for (size_t i = 0; i < a.u.list->n && r->rc == QN_OK; i++) qn_jv_push(r, out, a.u.list->v[i]);
@@ -271,42 +275,22 @@ static qn_jv add(qn_jrun *r, qn_jv a, qn_jv b)
 qn_jv qn_jinja_binary(qn_jrun *r, char op, qn_jv a, qn_jv b)
 {
     if (r->rc != QN_OK) return a;
-    if (op == '~') {
-        const qn_jv left = qn_jv_text(r, a), right = qn_jv_text(r, b);
-        return r->rc == QN_OK ? add(r, left, right) : left;
-    }
     if (qn_jv_is_num(a) && qn_jv_is_num(b)) {
         if (a.type != QN_JV_REAL && b.type != QN_JV_REAL && op != '/')
             return int_op(r, op, a.u.i, b.u.i);
-        const double x = qn_jv_num(a), y = qn_jv_num(b);
-        if (y == 0.0 && strchr("/f%", op)) return qn_jinja_fail(r, QN_E_FORMAT, "division by zero");
-        switch (op) {
-        case '+':
-            return qn_jv_real(x + y);
-        case '-':
-            return qn_jv_real(x - y);
-        case '*':
-            return qn_jv_real(x * y);
-        case '/':
-            return qn_jv_real(x / y);
-        case 'f':
-            return qn_jv_real(floor(x / y));
-        case '%':
-            return qn_jv_real(x - y * floor(x / y));
-        default:
-            return qn_jv_real(pow(x, y));
-        }
+        return real_op(r, op, qn_jv_num(a), qn_jv_num(b));
     }
     const bool text = a.type == QN_JV_STR || qn_jv_is_seq(a);
     if (op == '+' && text && a.type == b.type) return add(r, a, b);
-    if (op == '*' && text && (b.type == QN_JV_INT || b.type == QN_JV_BOOL))
-        return repeat(r, a, b.u.i);
-    if (op == '*' && (b.type == QN_JV_STR || qn_jv_is_seq(b)) && a.type == QN_JV_INT)
+    if (op == '*' && text && qn_jv_is_int(b)) return repeat(r, a, b.u.i);
+    if (op == '*' && (b.type == QN_JV_STR || qn_jv_is_seq(b)) && qn_jv_is_int(a))
         return repeat(r, b, a.u.i);
-    if (op == '%' && a.type == QN_JV_STR) return qn_jinja_format(r, a, b);
-    if (a.type == QN_JV_UNDEF) return undefined_in(r, a);
-    if (b.type == QN_JV_UNDEF) return undefined_in(r, b);
-    return qn_jinja_fail(r, QN_E_FORMAT, "'%s' does not fit %s and %s",
+    if (op == '%' && a.type == QN_JV_STR) return qn_jinja_percent(r, a, b);
+    if (a.type == QN_JV_UNDEF) return qn_jinja_undefined(r, a);
+    if (b.type == QN_JV_UNDEF) return qn_jinja_undefined(r, b);
+    if (op == '-' && a.type == QN_JV_VIEW)
+        return qn_jinja_fail(r, QN_E_UNSUPPORTED, "arithmetic of sets");
+    return qn_jinja_fail(r, QN_E_FORMAT, "unsupported operand types for %s: %s and %s",
                          op == 'p'   ? "**"
                          : op == 'f' ? "//"
                                      : (const char[]){op, 0},
@@ -333,18 +317,8 @@ static qn_jv compare(qn_jrun *r, const qn_jnode *n)
         case 'o':
             ok = !qn_jv_in(r, a, b);
             break;
-        case '<':
-            ok = qn_jv_order(r, a, b) < 0;
-            break;
-        case '>':
-            ok = qn_jv_order(r, a, b) > 0;
-            break;
-        case 'l':
-            ok = qn_jv_order(r, a, b) <= 0;
-            break;
         default:
-            ok = qn_jv_order(r, a, b) >= 0;
-            break;
+            ok = qn_jv_compare(r, x->op, a, b);
         }
         if (!ok) return qn_jv_bool(false);
         a = b;
@@ -355,12 +329,14 @@ static qn_jv compare(qn_jrun *r, const qn_jnode *n)
 static qn_jv unary(qn_jrun *r, const qn_jnode *n)
 {
     const qn_jv v = qn_jinja_eval(r, n->a);
-    if (n->op == '!') return qn_jv_bool(!qn_jv_true(v));
     if (r->rc != QN_OK) return v;
-    if (v.type == QN_JV_REAL) return n->op == '-' ? qn_jv_real(-v.u.d) : v;
-    if (v.type == QN_JV_INT || v.type == QN_JV_BOOL) return int_op(r, n->op, 0, v.u.i);
-    return v.type == QN_JV_UNDEF ? undefined_in(r, v)
-                                 : qn_jinja_fail(r, QN_E_FORMAT, "a %s has no sign", qn_jv_type(v));
+    if (n->op == '!') return qn_jv_bool(!qn_jv_true(v));
+    if (v.type == QN_JV_UNDEF) return qn_jinja_undefined(r, v);
+    if (!qn_jv_is_num(v))
+        return qn_jinja_fail(r, QN_E_FORMAT, "bad operand type for unary %c: %s", n->op,
+                             qn_jv_type(v));
+    if (v.type == QN_JV_REAL) return qn_jv_real(n->op == '-' ? -v.u.d : v.u.d);
+    return n->op == '-' ? int_op(r, '-', 0, v.u.i) : qn_jv_int(v.u.i);
 }
 
 static qn_jv container(qn_jrun *r, const qn_jnode *n)
@@ -370,23 +346,57 @@ static qn_jv container(qn_jrun *r, const qn_jnode *n)
                            : qn_jv_list(r, n->kind == QN_JN_LIST ? QN_JV_LIST : QN_JV_TUPLE, 0);
     for (const qn_jnode *x = n->a; x && r->rc == QN_OK; x = x->next) {
         const qn_jv v = qn_jinja_eval(r, x);
-        if (!dict) {
+        if (dict) {
+            x = x->next;
+            qn_jv_put(r, out, v, qn_jinja_eval(r, x));
+        } else {
             qn_jv_push(r, out, v);
-            continue;
         }
-        x = x->next;
-        qn_jv_put(r, out, v, qn_jinja_eval(r, x));
     }
     return out;
 }
 
+static qn_jv concat(qn_jrun *r, const qn_jnode *n)
+{
+    const qn_jv parts = qn_jv_list(r, QN_JV_LIST, 0);
+    bool markup = false;
+    for (const qn_jnode *x = n->a; x && r->rc == QN_OK; x = x->next) {
+        const qn_jv v = qn_jinja_eval(r, x);
+        markup |= r->escapes && v.type == QN_JV_STR && v.flag;
+        qn_jv_push(r, parts, v);
+    }
+    if (r->rc != QN_OK) return parts;
+    for (size_t i = 0; markup && i < parts.u.list->n; i++)
+        parts.u.list->v[i] = qn_jv_soft(r, parts.u.list->v[i]);
+    return qn_jinja_join(r, qn_jv_marked(qn_jv_z(""), markup), parts, markup ? 'm' : 's');
+}
+
 static qn_jv slice(qn_jrun *r, const qn_jnode *n)
 {
+    if (!n->a)
+        return qn_jinja_fail(r, QN_E_FORMAT, "a slice cannot stand in a tuple of subscripts");
     const qn_jv v = qn_jinja_eval(r, n->a);
     const qn_jv at[3] = {n->b ? qn_jinja_eval(r, n->b) : qn_jv_none(),
                          n->c ? qn_jinja_eval(r, n->c) : qn_jv_none(),
                          n->d ? qn_jinja_eval(r, n->d) : qn_jv_none()};
     return r->rc == QN_OK ? qn_jv_slice(r, v, at) : v;
+}
+
+static qn_jv condition(qn_jrun *r, const qn_jnode *n)
+{
+    if (qn_jv_true(qn_jinja_eval(r, n->b))) return qn_jinja_eval(r, n->a);
+    if (n->c) return qn_jinja_eval(r, n->c);
+    return qn_jv_hint(
+        "the inline if-expression evaluated to false and no else section was defined.");
+}
+
+static qn_jv applied(qn_jrun *r, const qn_jnode *n)
+{
+    const qn_jv v = n->a ? qn_jinja_eval(r, n->a) : lookup(r, "");
+    const qn_jargs a = qn_jinja_args(r, n->b);
+    if (r->rc != QN_OK) return v;
+    if (n->kind == QN_JN_FILTER) return qn_jinja_filter(r, n->s, v, &a);
+    return qn_jv_bool(qn_jinja_test(r, n->s, v, &a) != (n->i != 0));
 }
 
 static qn_jv eval(qn_jrun *r, const qn_jnode *n)
@@ -410,7 +420,8 @@ static qn_jv eval(qn_jrun *r, const qn_jnode *n)
     case QN_JN_DICT:
         return container(r, n);
     case QN_JN_ATTR:
-        return qn_jinja_attr(r, qn_jinja_eval(r, n->a), n->s);
+        v = qn_jinja_eval(r, n->a);
+        return qn_jinja_attr(r, v, n->s);
     case QN_JN_ITEM:
         v = qn_jinja_eval(r, n->a);
         return qn_jinja_item(r, v, qn_jinja_eval(r, n->b));
@@ -419,18 +430,11 @@ static qn_jv eval(qn_jrun *r, const qn_jnode *n)
     case QN_JN_CALL: {
         v = qn_jinja_eval(r, n->a);
         const qn_jargs a = qn_jinja_args(r, n->b);
-        return qn_jinja_call(r, v, &a);
+        return r->rc == QN_OK ? qn_jinja_call(r, v, &a) : v;
     }
-    case QN_JN_FILTER: {
-        v = n->a ? qn_jinja_eval(r, n->a) : lookup(r, "");
-        const qn_jargs a = qn_jinja_args(r, n->b);
-        return r->rc == QN_OK ? qn_jinja_filter(r, n->s, v, &a) : v;
-    }
-    case QN_JN_TEST: {
-        v = qn_jinja_eval(r, n->a);
-        const qn_jargs a = qn_jinja_args(r, n->b);
-        return r->rc == QN_OK ? qn_jv_bool(qn_jinja_test(r, n->s, v, &a) != (n->i != 0)) : v;
-    }
+    case QN_JN_FILTER:
+    case QN_JN_TEST:
+        return applied(r, n);
     case QN_JN_UNARY:
         return unary(r, n);
     case QN_JN_BINARY:
@@ -438,11 +442,12 @@ static qn_jv eval(qn_jrun *r, const qn_jnode *n)
         if (n->op == '&' || n->op == '|')
             return qn_jv_true(v) == (n->op == '|') ? v : qn_jinja_eval(r, n->b);
         return qn_jinja_binary(r, n->op, v, qn_jinja_eval(r, n->b));
+    case QN_JN_CONCAT:
+        return concat(r, n);
     case QN_JN_COMPARE:
         return compare(r, n);
     case QN_JN_COND:
-        if (qn_jv_true(qn_jinja_eval(r, n->b))) return qn_jinja_eval(r, n->a);
-        return n->c ? qn_jinja_eval(r, n->c) : qn_jv_undef("the other side of an inline if");
+        return condition(r, n);
     default:
         return qn_jinja_fail(r, QN_E_INTERNAL, "expression of kind %d", n->kind);
     }
@@ -450,12 +455,8 @@ static qn_jv eval(qn_jrun *r, const qn_jnode *n)
 
 qn_jv qn_jinja_eval(qn_jrun *r, const qn_jnode *n)
 {
-    if (r->rc == QN_OK && r->frames >= QN_JINJA_MAX_FRAMES)
-        qn_jinja_fail(r, QN_E_LIMIT, "nested too deeply");
-    if (!qn_jinja_step(r, 1)) return qn_jv_undef(NULL);
-    r->frames++;
-    r->line = n->line;
+    if (!qn_jinja_enter(r)) return qn_jv_undef(NULL);
     const qn_jv v = eval(r, n);
-    r->frames--;
+    qn_jinja_leave(r);
     return v;
 }

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_filter.c - filters that work on sequences and scalars. */
+/* jinja_filter.c - filters that work on sequences and numbers, and the table of all filters. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/jinja_int.h"
 
-/* A path such as "function.name" or an index; v itself where path is no string or number. */
-static qn_jv path_of(qn_jrun *r, qn_jv v, qn_jv path)
+/* A path such as "function.name", an index or any key; v itself where path is None or not given. */
+qn_jv qn_jinja_path(qn_jrun *r, qn_jv v, qn_jv path, qn_jv other)
 {
-    if (path.type == QN_JV_INT) return qn_jinja_item(r, v, path);
-    if (path.type != QN_JV_STR) return v;
-    for (const char *s = path.u.s, *end = s + path.n; s < end && r->rc == QN_OK;) {
-        const char *dot = memchr(s, '.', (size_t)(end - s));
-        const size_t n = dot ? (size_t)(dot - s) : (size_t)(end - s);
-        if (n && n < 10 && strspn(s, "0123456789") >= n)
-            v = qn_jinja_item(r, v, qn_jv_int(strtol(s, NULL, 10)));
-        else
-            v = qn_jinja_item(r, v, qn_jv_str(r, s, n));
-        s += n + 1;
+    if (!qn_jv_is_given(path) || path.type == QN_JV_NONE) return v;
+    if (path.type != QN_JV_STR) {
+        v = qn_jinja_item(r, v, path);
+        return v.type == QN_JV_UNDEF && other.type != QN_JV_NONE && r->rc == QN_OK ? other : v;
+    }
+    for (size_t i = 0; i <= path.n && r->rc == QN_OK;) {
+        const char *dot = i < path.n ? memchr(path.u.s + i, '.', path.n - i) : NULL;
+        const size_t n = dot ? (size_t)(dot - path.u.s) - i : path.n - i;
+        const qn_jv part = qn_jv_str(r, path.u.s + i, n);
+        const bool number = r->rc == QN_OK && n && n < 18 && qn_jinja_all_are(part, "isdigit");
+        if (r->rc == QN_OK)
+            v = qn_jinja_item(r, v, number ? qn_jv_int(strtoll(part.u.s, NULL, 10)) : part);
+        if (v.type == QN_JV_UNDEF && other.type != QN_JV_NONE && r->rc == QN_OK) v = other;
+        i += n + 1;
     }
     return v;
 }
@@ -28,389 +33,546 @@ static qn_jv folded(qn_jrun *r, qn_jv v, bool sensitive)
     return v.type == QN_JV_STR && !sensitive ? qn_jinja_case(r, v, 'l') : v;
 }
 
+/* Types that cannot be ordered go by their names, as pprint's keys do. */
+static int safe_order(qn_jrun *r, qn_jv a, qn_jv b)
+{
+    const bool fits = (qn_jv_is_num(a) && qn_jv_is_num(b)) ||
+                      (a.type == b.type && (a.type == QN_JV_STR || a.type == QN_JV_TUPLE));
+    if (fits) return qn_jv_order(r, a, b, "<");
+    return strcmp(a.type == QN_JV_NONE ? "NoneType" : qn_jv_type(a),
+                  b.type == QN_JV_NONE ? "NoneType" : qn_jv_type(b));
+}
+
 /* A stable merge sort of pairs key, value. */
-static void sort_pairs(qn_jrun *r, qn_jv *p, qn_jv *spare, size_t n, bool reverse)
+static void sort_pairs(qn_jrun *r, qn_jv *p, qn_jv *spare, size_t n, bool reverse, bool safe)
 {
     for (size_t w = 1; w < n && r->rc == QN_OK; w *= 2) {
         for (size_t lo = 0; lo < n; lo += 2 * w) {
             const size_t mid = lo + w < n ? lo + w : n, hi = lo + 2 * w < n ? lo + 2 * w : n;
             size_t i = lo, j = mid;
             for (size_t k = lo; k < hi; k++) {
-                int order = 0;
-                if (i < mid && j < hi && qn_jinja_step(r, 1))
-                    order = qn_jv_order(r, p[2 * i], p[2 * j]);
-                const bool left = j >= hi || (i < mid && (reverse ? order >= 0 : order <= 0));
-                memcpy(spare + 2 * k, p + 2 * (left ? i++ : j++), 2 * sizeof *p);
+                bool left = j >= hi;
+                if (i < mid && j < hi && qn_jinja_step(r, 1)) {
+                    const qn_jv a = reverse ? p[2 * i] : p[2 * j],
+                                b = reverse ? p[2 * j] : p[2 * i];
+                    const int o = safe ? safe_order(r, a, b) : qn_jv_order(r, a, b, "<");
+                    left = o >= 0; /* not (a < b); 2, no order, too */
+                }
+                memcpy(spare + 2 * k, p + 2 * (left && i < mid ? i++ : j++), 2 * sizeof *p);
             }
         }
         memcpy(p, spare, 2 * n * sizeof *p);
     }
 }
 
-static qn_jv sorted(qn_jrun *r, const qn_jlist *l, qn_jv path, bool sensitive, bool reverse)
+const qn_jv *qn_jinja_sorted_pairs(qn_jrun *r, qn_jv dict, bool safe)
 {
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
-    const size_t n = l ? l->n : 0;
-    if (!n || r->rc != QN_OK) return out;
-    qn_jv *p = QN_ARENA_NEW(&r->arena, qn_jv, 2 * n),
-          *spare = QN_ARENA_NEW(&r->arena, qn_jv, 2 * n);
-    if (!p || !spare) return qn_jinja_fail(r, QN_E_LIMIT, "no memory to sort in");
-    for (size_t i = 0; i < n && r->rc == QN_OK; i++) {
-        p[2 * i] = folded(r, path_of(r, l->v[i], path), sensitive);
-        p[2 * i + 1] = l->v[i];
-    }
-    sort_pairs(r, p, spare, n, reverse);
-    for (size_t i = 0; i < n && r->rc == QN_OK; i++) qn_jv_push(r, out, p[2 * i + 1]);
-    return out;
-}
-
-static qn_jv f_sort(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    const bool reverse = qn_jv_true(qn_jinja_arg(a, 0, "reverse", qn_jv_bool(false)));
-    const bool sensitive = qn_jv_true(qn_jinja_arg(a, 1, "case_sensitive", qn_jv_bool(false)));
-    return sorted(r, qn_jv_iter(r, v), qn_jinja_arg(a, 2, "attribute", qn_jv_none()), sensitive,
-                  reverse);
-}
-
-static qn_jv pair(qn_jrun *r, qn_jv key, qn_jv v)
-{
-    const qn_jv p = qn_jv_list(r, QN_JV_TUPLE, 2);
-    qn_jv_push(r, p, key);
-    qn_jv_push(r, p, v);
+    const size_t n = dict.u.dict->n;
+    qn_jv *p = QN_JNEW(r, qn_jv, 2 * n), *spare = p ? QN_JNEW(r, qn_jv, 2 * n) : NULL;
+    if (!spare) return NULL;
+    if (n) memcpy(p, dict.u.dict->kv, 2 * n * sizeof *p);
+    sort_pairs(r, p, spare, n, false, safe);
     return p;
 }
 
-static qn_jv f_items(qn_jrun *r, qn_jv v, const qn_jargs *a)
+/* The key that sort compares: what each of "a,b.c" leads to. */
+static qn_jv sort_key(qn_jrun *r, qn_jv v, qn_jv paths, bool sensitive)
+{
+    if (paths.type != QN_JV_STR)
+        return folded(r, qn_jinja_path(r, v, paths, qn_jv_none()), sensitive);
+    const qn_jlist *all =
+        qn_jinja_split(r, qn_jv_marked(paths, false), qn_jv_z(","), -1, false).u.list;
+    const qn_jv key = qn_jv_list(r, QN_JV_LIST, 0);
+    for (size_t i = 0; r->rc == QN_OK && i < all->n; i++)
+        qn_jv_push(r, key, folded(r, qn_jinja_path(r, v, all->v[i], qn_jv_none()), sensitive));
+    return key;
+}
+
+typedef struct order {
+    qn_jv path, other;
+    bool sensitive, reverse, multi;
+} order;
+
+static qn_jv key_of(qn_jrun *r, const order *o, qn_jv v)
+{
+    return o->multi ? sort_key(r, v, o->path, o->sensitive)
+                    : folded(r, qn_jinja_path(r, v, o->path, o->other), o->sensitive);
+}
+
+/* Pairs of key and element, in order; *n of them. */
+static qn_jv *keyed(qn_jrun *r, qn_jv v, const order *o, size_t *n)
+{
+    qn_jlist *l = qn_jv_all(r, v);
+    *n = l ? l->n : 0;
+    qn_jv *p = QN_JNEW(r, qn_jv, 2 * *n), *spare = p ? QN_JNEW(r, qn_jv, 2 * *n) : NULL;
+    if (!spare) return NULL;
+    for (size_t i = 0; i < *n && r->rc == QN_OK; i++) {
+        p[2 * i] = key_of(r, o, l->v[i]);
+        p[2 * i + 1] = l->v[i];
+    }
+    sort_pairs(r, p, spare, *n, o->reverse, false);
+    return r->rc == QN_OK ? p : NULL;
+}
+
+static qn_jv sorted(qn_jrun *r, qn_jv v, const order *o)
+{
+    size_t n = 0;
+    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0), *p = keyed(r, v, o, &n);
+    for (size_t i = 0; p && i < n && r->rc == QN_OK; i++) qn_jv_push(r, out, p[2 * i + 1]);
+    return out;
+}
+
+static qn_jv f_sort(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
     (void)a;
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
-    if (v.type == QN_JV_UNDEF) return out;
+    const order o = {.path = x[2],
+                     .other = qn_jv_none(),
+                     .multi = true,
+                     .sensitive = qn_jinja_true_of(x[1], false),
+                     .reverse = qn_jinja_true_of(x[0], false)};
+    return sorted(r, v, &o);
+}
+
+static qn_jv f_items(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    qn_jv out;
+    (void)x;
+    (void)a;
+    if (v.type == QN_JV_UNDEF) v = qn_jv_dict(r, QN_JV_DICT);
+    qn_jv_gen(r, &out, 'i', v);
+    return out;
+}
+
+static qn_jv f_dictsort(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    const char *by = !qn_jv_is_given(x[1]) ? "key" : qn_jv_c(r, x[1]);
+    const bool value = !strcmp(by, "value");
+    (void)a;
+    if (!value && strcmp(by, "key"))
+        return qn_jinja_fail(r, QN_E_FORMAT, "dictsort sorts by either 'key' or 'value'");
+    if (v.type == QN_JV_UNDEF) return qn_jinja_undefined(r, v);
     if (v.type != QN_JV_DICT)
         return qn_jinja_fail(r, QN_E_FORMAT, "a %s has no items", qn_jv_type(v));
-    for (size_t i = 0; i < v.u.dict->n && r->rc == QN_OK; i++)
-        qn_jv_push(r, out, pair(r, v.u.dict->kv[2 * i], v.u.dict->kv[2 * i + 1]));
+    v.type = QN_JV_VIEW;
+    v.flag = 'i';
+    const order o = {.path = qn_jv_int(value),
+                     .other = qn_jv_none(),
+                     .sensitive = qn_jinja_true_of(x[0], false),
+                     .reverse = qn_jinja_true_of(x[2], false)};
+    return sorted(r, v, &o);
+}
+
+static qn_jv f_unique(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    qn_jv out;
+    qn_jgen *g = qn_jv_gen(r, &out, 'u', v);
+    (void)a;
+    if (!g) return out;
+    g->sensitive = qn_jinja_true_of(x[0], false);
+    g->path = x[1];
     return out;
 }
 
-static qn_jv f_dictsort(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_groupby(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const bool sensitive = qn_jv_true(qn_jinja_arg(a, 0, "case_sensitive", qn_jv_bool(false)));
-    const qn_jv by = qn_jinja_arg(a, 1, "by", qn_jv_z("key"));
-    const bool reverse = qn_jv_true(qn_jinja_arg(a, 2, "reverse", qn_jv_bool(false)));
-    const qn_jv items = f_items(r, v, a);
-    const bool value = by.type == QN_JV_STR && !strcmp(by.u.s, "value");
-    return r->rc == QN_OK ? sorted(r, items.u.list, qn_jv_int(value), sensitive, reverse) : v;
-}
-
-static qn_jv f_unique(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    const bool sensitive = qn_jv_true(qn_jinja_arg(a, 0, "case_sensitive", qn_jv_bool(false)));
-    const qn_jv path = qn_jinja_arg(a, 1, "attribute", qn_jv_none());
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0), seen = qn_jv_list(r, QN_JV_LIST, 0);
-    const qn_jlist *l = qn_jv_iter(r, v);
-    for (size_t i = 0; l && i < l->n && r->rc == QN_OK; i++) {
-        const qn_jv key = folded(r, path_of(r, l->v[i], path), sensitive);
-        if (qn_jv_in(r, key, seen)) continue;
-        qn_jv_push(r, seen, key);
-        qn_jv_push(r, out, l->v[i]);
-    }
-    return out;
-}
-
-static qn_jv f_groupby(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    const qn_jv path = qn_jinja_arg(a, 0, "attribute", qn_jv_none());
-    const qn_jv all = sorted(r, qn_jv_iter(r, v), path, false, false);
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
-    qn_jv group = qn_jv_undef(NULL), last = group;
-    for (size_t i = 0; r->rc == QN_OK && i < all.u.list->n; i++) {
-        const qn_jv item = all.u.list->v[i], name = path_of(r, item, path);
-        const qn_jv key = folded(r, name, false);
-        if (!i || !qn_jv_equal(r, key, last)) {
+    const bool sensitive = qn_jinja_true_of(x[2], false);
+    const order o = {
+        .path = x[0], .other = qn_jv_is_given(x[1]) ? x[1] : qn_jv_none(), .sensitive = sensitive};
+    size_t n = 0;
+    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0), *p = keyed(r, v, &o, &n);
+    qn_jv group = qn_jv_undef(NULL);
+    (void)a;
+    for (size_t i = 0; p && i < n && r->rc == QN_OK; i++) {
+        if (!i || !(qn_jv_same(p[2 * i], p[2 * i - 2]) || qn_jv_equal(r, p[2 * i], p[2 * i - 2]))) {
             group = qn_jv_list(r, QN_JV_LIST, 0);
-            qn_jv_push(r, out, pair(r, name, group));
+            const qn_jv name = sensitive ? p[2 * i] : qn_jinja_path(r, p[2 * i + 1], x[0], o.other);
+            qn_jv row = qn_jv_pair(r, name, group);
+            row.flag = 'g'; /* its parts have names: grouper, list */
+            qn_jv_push(r, out, row);
         }
-        last = key;
-        qn_jv_push(r, group, item);
+        if (r->rc == QN_OK) qn_jv_push(r, group, p[2 * i + 1]);
     }
     return out;
 }
 
-static qn_jv f_map(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv lazy(qn_jrun *r, char kind, qn_jv v, const qn_jargs *a, bool attr, bool want)
 {
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
-    const qn_jv path = qn_jinja_arg(a, SIZE_MAX, "attribute", qn_jv_none());
-    const qn_jv other = qn_jinja_arg(a, SIZE_MAX, "default", qn_jv_undef(NULL));
-    const qn_jlist *l = qn_jv_true(v) ? qn_jv_iter(r, v) : NULL;
-    if (!a->n && path.type == QN_JV_NONE)
-        return qn_jinja_fail(r, QN_E_FORMAT, "map takes a filter or attribute");
-    if (a->n && a->v[0].type != QN_JV_STR)
-        return qn_jinja_fail(r, QN_E_FORMAT, "map takes the name of a filter");
-    qn_jargs rest = *a;
-    if (a->n) {
-        rest.v++;
-        rest.n--;
-    }
-    for (size_t i = 0; l && i < l->n && r->rc == QN_OK; i++) {
-        qn_jv x =
-            a->n ? qn_jinja_filter(r, a->v[0].u.s, l->v[i], &rest) : path_of(r, l->v[i], path);
-        if (!a->n && x.type == QN_JV_UNDEF && other.type != QN_JV_UNDEF) x = other;
-        qn_jv_push(r, out, x);
-    }
+    qn_jv out;
+    qn_jgen *g = qn_jv_gen(r, &out, kind, v);
+    if (!g) return out;
+    g->args = *a;
+    g->attr = attr;
+    g->want = want;
+    return out;
+}
+static qn_jv f_map(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)x;
+    return lazy(r, 'm', v, a, false, false);
+}
+static qn_jv f_select(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)x;
+    return lazy(r, 's', v, a, false, true);
+}
+static qn_jv f_reject(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)x;
+    return lazy(r, 's', v, a, false, false);
+}
+static qn_jv f_selectattr(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)x;
+    return lazy(r, 's', v, a, true, true);
+}
+static qn_jv f_rejectattr(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)x;
+    return lazy(r, 's', v, a, true, false);
+}
+
+static qn_jv f_batch(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    qn_jv out;
+    qn_jgen *g = qn_jv_gen(r, &out, 'b', v);
+    (void)a;
+    if (!g) return out;
+    g->count = qn_jv_is_num(x[0]) && x[0].type != QN_JV_REAL ? x[0].u.i : -1;
+    if (qn_jv_is_given(x[1])) g->fill = x[1];
     return out;
 }
 
-static qn_jv picked(qn_jrun *r, qn_jv v, const qn_jargs *a, bool attr, bool want)
+static qn_jv f_slice(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
-    const qn_jlist *l = qn_jv_true(v) ? qn_jv_iter(r, v) : NULL; /* none is like nothing here */
-    const size_t skip = attr ? 1 : 0;
-    if (a->n < skip) return qn_jinja_fail(r, QN_E_FORMAT, "selectattr takes an attribute");
-    const bool test = a->n > skip;
-    if (test && a->v[skip].type != QN_JV_STR)
-        return qn_jinja_fail(r, QN_E_FORMAT, "select takes the name of a test");
-    const qn_jargs rest = {.v = test ? a->v + skip + 1 : NULL, .n = test ? a->n - skip - 1 : 0};
-    for (size_t i = 0; l && i < l->n && r->rc == QN_OK; i++) {
-        const qn_jv x = attr ? path_of(r, l->v[i], a->v[0]) : l->v[i];
-        const bool is = test ? qn_jinja_test(r, a->v[skip].u.s, x, &rest) : qn_jv_true(x);
-        if (is == want) qn_jv_push(r, out, l->v[i]);
-    }
+    qn_jv out;
+    qn_jgen *g = qn_jv_gen(r, &out, 'l', v);
+    (void)a;
+    if (!g) return out;
+    g->count = qn_jinja_int_of(r, x[0], 1);
+    if (qn_jv_is_given(x[1])) g->fill = x[1];
     return out;
 }
 
-static qn_jv f_select(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    return picked(r, v, a, false, true);
-}
-static qn_jv f_reject(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    return picked(r, v, a, false, false);
-}
-static qn_jv f_selectattr(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    return picked(r, v, a, true, true);
-}
-static qn_jv f_rejectattr(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    return picked(r, v, a, true, false);
-}
-
-static qn_jv f_default(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_default(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
     (void)r;
-    const bool falsy = qn_jv_true(qn_jinja_arg(a, 1, "boolean", qn_jv_bool(false)));
-    return v.type == QN_JV_UNDEF || (falsy && !qn_jv_true(v))
-               ? qn_jinja_arg(a, 0, "default_value", qn_jv_z(""))
-               : v;
+    (void)a;
+    if (v.type != QN_JV_UNDEF && !(qn_jinja_true_of(x[1], false) && !qn_jv_true(v))) return v;
+    return qn_jv_is_given(x[0]) ? x[0] : qn_jv_z("");
 }
 
-static qn_jv f_join(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_join(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const qn_jv sep = qn_jv_text(r, qn_jinja_arg(a, 0, "d", qn_jv_z("")));
-    const qn_jv path = qn_jinja_arg(a, 1, "attribute", qn_jv_none());
-    const qn_jlist *l = qn_jv_iter(r, v);
-    qn_buf b;
-    qn_buf_init(&b, r->max_output);
-    for (size_t i = 0; l && i < l->n && qn_jinja_step(r, 1); i++) {
-        if (i) qn_jinja_bytes(r, &b, sep.u.s, sep.n);
-        const qn_jv x = path_of(r, l->v[i], path);
-        if (r->rc == QN_OK) qn_jv_write(r, &b, x, false);
+    qn_jv sep = qn_jv_is_given(x[0]) ? x[0] : qn_jv_z("");
+    (void)a;
+    if (qn_jv_is_given(x[1]) && x[1].type != QN_JV_NONE) {
+        const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
+        const qn_jlist *l = qn_jv_all(r, v);
+        for (size_t i = 0; l && i < l->n && r->rc == QN_OK; i++)
+            qn_jv_push(r, out, qn_jinja_path(r, l->v[i], x[1], qn_jv_none()));
+        v = out;
     }
-    return qn_jv_take(r, &b);
+    if (r->rc != QN_OK) return v;
+    if (!r->escapes) return qn_jinja_join(r, qn_jv_text(r, sep), v, 's');
+    /* Once one part is markup, all are escaped to be it. */
+    qn_jlist *l = qn_jv_all(r, v);
+    bool markup = sep.type == QN_JV_STR && sep.flag;
+    for (size_t i = 0; l && i < l->n && !markup; i++)
+        markup = l->v[i].type == QN_JV_STR && l->v[i].flag;
+    if (!l) return v;
+    sep = markup ? qn_jv_escape(r, sep) : qn_jv_text(r, sep);
+    for (size_t i = 0; i < l->n && r->rc == QN_OK; i++) l->v[i] = qn_jv_soft(r, l->v[i]);
+    return qn_jinja_join(r, sep, (qn_jv){.type = QN_JV_LIST, .u.list = l}, 'm');
 }
 
-static qn_jv f_length(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_length(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
+    (void)x;
     (void)a;
     return qn_jv_int(qn_jv_len(r, v));
 }
-static qn_jv f_first(qn_jrun *r, qn_jv v, const qn_jargs *a)
+
+static qn_jv f_first(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
+    qn_jit it;
+    qn_jv first;
+    (void)x;
     (void)a;
-    const qn_jlist *l = qn_jv_iter(r, v);
-    return l && l->n ? l->v[0] : qn_jv_undef("the first element");
+    qn_jit_begin(r, &it, v);
+    return qn_jit_next(r, &it, &first) ? first : qn_jv_hint("No first item, sequence was empty.");
 }
-static qn_jv f_last(qn_jrun *r, qn_jv v, const qn_jargs *a)
+
+/* What can be walked from its end. */
+static bool reversible(qn_jv v)
 {
-    (void)a;
-    const qn_jlist *l = qn_jv_iter(r, v);
-    return l && l->n ? l->v[l->n - 1] : qn_jv_undef("the last element");
+    return v.type == QN_JV_STR || qn_jv_is_seq(v) || v.type == QN_JV_DICT || v.type == QN_JV_VIEW ||
+           v.type == QN_JV_RANGE || v.type == QN_JV_UNDEF;
 }
-static qn_jv f_list(qn_jrun *r, qn_jv v, const qn_jargs *a)
+
+static qn_jv reversed(qn_jrun *r, qn_jv v)
 {
-    (void)a;
-    const qn_jlist *l = qn_jv_iter(r, v);
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
-    for (size_t i = 0; l && i < l->n && r->rc == QN_OK; i++) qn_jv_push(r, out, l->v[i]);
+    qn_jv out;
+    if (v.type == QN_JV_UNDEF) return qn_jinja_undefined(r, v);
+    if (v.type == QN_JV_DICT) {
+        v.type = QN_JV_VIEW;
+        v.flag = 'k';
+    }
+    qn_jv_gen(r, &out, 'r', v);
     return out;
 }
-static qn_jv f_reverse(qn_jrun *r, qn_jv v, const qn_jargs *a)
+
+static qn_jv f_last(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    if (v.type != QN_JV_UNDEF && !reversible(v))
+        return qn_jinja_fail(r, QN_E_FORMAT, "a %s is not reversible", qn_jv_type(v));
+    if (v.type == QN_JV_UNDEF) return qn_jv_hint("No last item, sequence was empty.");
+    const qn_jv last = f_first(r, reversed(r, v), x, a);
+    return last.type == QN_JV_UNDEF && last.flag == QN_JU_HINT
+               ? qn_jv_hint("No last item, sequence was empty.")
+               : last;
+}
+
+static qn_jv f_list(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    qn_jlist *l = qn_jv_all(r, v);
+    (void)x;
+    (void)a;
+    return l ? (qn_jv){.type = QN_JV_LIST, .u.list = l} : qn_jv_undef(NULL);
+}
+
+static qn_jv f_reverse(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
     const qn_jv at[3] = {qn_jv_none(), qn_jv_none(), qn_jv_int(-1)};
-    return qn_jv_slice(r, v.type == QN_JV_STR ? v : f_list(r, v, a), at);
+    if (v.type == QN_JV_STR) return qn_jv_slice(r, v, at);
+    if (reversible(v) && v.type != QN_JV_UNDEF) return reversed(r, v);
+    const qn_jv all = f_list(r, v, x, a);
+    if (r->rc != QN_OK) return v;
+    return qn_jv_slice(r, all, at);
 }
-static qn_jv f_string(qn_jrun *r, qn_jv v, const qn_jargs *a)
+
+static qn_jv f_int(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
+    const qn_jv other = qn_jv_is_given(x[0]) ? x[0] : qn_jv_int(0);
+    const int64_t base = qn_jinja_int_of(r, x[1], 10);
+    bool ok = false;
     (void)a;
-    return qn_jv_text(r, v);
-}
-
-static qn_jv f_int(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    const qn_jv other = qn_jinja_arg(a, 0, "default", qn_jv_int(0));
-    if (v.type == QN_JV_INT || v.type == QN_JV_BOOL) return qn_jv_int(v.u.i);
+    if (v.type == QN_JV_UNDEF) return qn_jinja_undefined(r, v);
+    if (qn_jv_is_int(v)) return qn_jv_int(v.u.i);
     if (v.type == QN_JV_STR) {
-        char *end = NULL;
-        const int64_t base = qn_jinja_int_arg(r, a, 1, "base", 10);
-        const qn_jv s = qn_jinja_strip(r, v, qn_jv_none(), 3);
-        const long long i = r->rc == QN_OK && s.n && s.n < 19 && base >= 2 && base <= 36
-                                ? strtoll(s.u.s, &end, (int)base)
-                                : 0;
-        if (end && end == s.u.s + s.n) return qn_jv_int(i);
-        v = qn_jv_real(r->rc == QN_OK && s.n ? strtod(s.u.s, &end) : 0.0);
-        if (!end || end != s.u.s + s.n) return other;
+        const qn_jv i = qn_jinja_to_int(r, v, base, &ok);
+        double d = 0;
+        if (ok || r->rc != QN_OK) return i;
+        if (!qn_jinja_to_real(qn_jinja_strip(r, v, qn_jv_none(), 3), &d)) return other;
+        v = qn_jv_real(d);
     }
-    return v.type == QN_JV_REAL && fabs(v.u.d) < 9e18 ? qn_jv_int((int64_t)v.u.d) : other;
+    if (v.type != QN_JV_REAL || !isfinite(v.u.d)) {
+        if (v.type == QN_JV_REAL && isinf(v.u.d) && x[0].type == QN_JV_GIVEN) return other;
+        return other;
+    }
+    if (fabs(v.u.d) >= 9.2e18) return qn_jinja_fail(r, QN_E_LIMIT, "an integer leaves 64 bits");
+    return qn_jv_int((int64_t)v.u.d);
 }
 
-static qn_jv f_float(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_float(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const qn_jv other = qn_jinja_arg(a, 0, "default", qn_jv_real(0));
+    double d = 0;
+    (void)a;
+    if (v.type == QN_JV_UNDEF) return qn_jinja_undefined(r, v);
     if (qn_jv_is_num(v)) return qn_jv_real(qn_jv_num(v));
-    if (v.type != QN_JV_STR) return other;
-    char *end = NULL;
-    const qn_jv s = qn_jinja_strip(r, v, qn_jv_none(), 3);
-    const double d = r->rc == QN_OK ? strtod(s.u.s, &end) : 0;
-    return s.n && end == s.u.s + s.n ? qn_jv_real(d) : other;
+    if (v.type == QN_JV_STR && qn_jinja_to_real(qn_jinja_strip(r, v, qn_jv_none(), 3), &d))
+        return qn_jv_real(d);
+    return qn_jv_is_given(x[0]) ? x[0] : qn_jv_real(0);
 }
 
-static qn_jv f_abs(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_abs(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
+    (void)x;
     (void)a;
     if (v.type == QN_JV_REAL) return qn_jv_real(fabs(v.u.d));
-    if (!qn_jv_is_num(v)) return qn_jinja_fail(r, QN_E_FORMAT, "abs of a %s", qn_jv_type(v));
+    if (!qn_jv_is_num(v))
+        return qn_jinja_fail(r, QN_E_FORMAT, "bad operand type for abs(): %s", qn_jv_type(v));
     return v.u.i < 0 ? qn_jinja_binary(r, '-', qn_jv_int(0), v) : qn_jv_int(v.u.i);
 }
 
-static qn_jv f_round(qn_jrun *r, qn_jv v, const qn_jargs *a)
+/* Half to even on the decimal digits, as Python rounds. */
+static qn_jv rounded(qn_jrun *r, double d, int64_t digits)
 {
-    const int64_t digits = qn_jinja_int_arg(r, a, 0, "precision", 0);
-    const qn_jv how = qn_jinja_arg(a, 1, "method", qn_jv_z("common"));
-    if (!qn_jv_is_num(v) || how.type != QN_JV_STR || digits > 15 || digits < -15)
-        return qn_jinja_fail(r, QN_E_FORMAT, "round of a %s", qn_jv_type(v));
-    const double scale = pow(10, (double)digits), x = qn_jv_num(v) * scale;
-    const char m = how.u.s[0] == 'c' ? how.u.s[1] : how.u.s[0];
-    return qn_jv_real((m == 'e' ? ceil(x) : m == 'f' ? floor(x) : nearbyint(x)) / scale);
+    char text[800];
+    if (!isfinite(d) || digits > 323 || d == 0.0) return qn_jv_real(d);
+    if (digits < -308) return qn_jv_real(copysign(0.0, d));
+    (void)r;
+    if (digits >= 0) {
+        snprintf(text, sizeof text, "%.*f", (int)digits, d);
+        return qn_jv_real(strtod(text, NULL));
+    }
+    /* Left of the point: an exact tie needs a whole number, which %.*e rounds to even as well. */
+    const double scale = pow(10, (double)-digits), x = d / scale;
+    double y = nearbyint(x);
+    if (fabs(x - y) == 0.5) y = 2.0 * nearbyint(x / 2.0);
+    return qn_jv_real(y * scale);
 }
 
-static qn_jv extreme(qn_jrun *r, qn_jv v, const qn_jargs *a, int sign)
+static qn_jv f_round(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const bool sensitive = qn_jv_true(qn_jinja_arg(a, 0, "case_sensitive", qn_jv_bool(false)));
-    const qn_jv path = qn_jinja_arg(a, 1, "attribute", qn_jv_none());
-    const qn_jlist *l = qn_jv_iter(r, v);
-    qn_jv best = qn_jv_undef("the extreme of nothing"), best_key = best;
-    for (size_t i = 0; l && i < l->n && qn_jinja_step(r, 1); i++) {
-        const qn_jv key = folded(r, path_of(r, l->v[i], path), sensitive);
-        if (i && r->rc == QN_OK && qn_jv_order(r, key, best_key) * sign <= 0) continue;
-        best = l->v[i];
+    const int64_t digits = qn_jinja_int_of(r, x[0], 0);
+    const char *how = qn_jv_is_given(x[1]) ? qn_jv_c(r, x[1]) : "common";
+    (void)a;
+    if (strcmp(how, "common") && strcmp(how, "ceil") && strcmp(how, "floor"))
+        return qn_jinja_fail(r, QN_E_FORMAT, "method must be common, ceil or floor");
+    if (v.type == QN_JV_UNDEF && *how != 'c') return qn_jinja_undefined(r, v);
+    if (!qn_jv_is_num(v) || r->rc != QN_OK)
+        return qn_jinja_fail(r, QN_E_FORMAT, "a %s cannot be rounded", qn_jv_type(v));
+    if (!strcmp(how, "common")) {
+        if (v.type == QN_JV_REAL) return rounded(r, v.u.d, digits);
+        if (digits >= 0) return qn_jv_int(v.u.i);
+        if (digits < -18) return qn_jv_int(0);
+        int64_t scale = 1;
+        for (int64_t i = digits; i < 0; i++) scale *= 10;
+        const int64_t rest = v.u.i % scale, down = v.u.i - rest, twice = rest < 0 ? -rest : rest;
+        const bool away = twice > scale / 2 || (twice == scale / 2 && (down / scale) % 2 != 0);
+        return qn_jinja_binary(r, rest < 0 ? '-' : '+', qn_jv_int(down),
+                               qn_jv_int(away ? scale : 0));
+    }
+    const qn_jv scale = qn_jinja_binary(r, 'p', qn_jv_int(10), qn_jv_int(digits));
+    qn_jv scaled = qn_jinja_binary(r, '*', v, scale);
+    if (r->rc != QN_OK) return v;
+    if (scaled.type == QN_JV_REAL) {
+        const double d = *how == 'c' ? ceil(scaled.u.d) : floor(scaled.u.d);
+        if (!isfinite(d)) return qn_jinja_fail(r, QN_E_FORMAT, "cannot convert float to integer");
+        scaled = fabs(d) < 9e18 ? qn_jv_int((int64_t)d) : qn_jv_real(d);
+    }
+    return qn_jinja_binary(r, '/', scaled, scale);
+}
+
+static qn_jv extreme(qn_jrun *r, qn_jv v, const qn_jv *x, bool largest)
+{
+    qn_jit it;
+    qn_jv e, best = qn_jv_hint("No aggregated item, sequence was empty."), best_key = best;
+    const order o = {
+        .path = x[1], .other = qn_jv_none(), .sensitive = qn_jinja_true_of(x[0], false)};
+    bool first = true;
+    qn_jit_begin(r, &it, v);
+    for (; qn_jit_next(r, &it, &e); first = false) {
+        const qn_jv key = key_of(r, &o, e);
+        if (!first && r->rc == QN_OK && !qn_jv_compare(r, largest ? '>' : '<', key, best_key))
+            continue;
+        best = e;
         best_key = key;
     }
     return best;
 }
-static qn_jv f_min(qn_jrun *r, qn_jv v, const qn_jargs *a) { return extreme(r, v, a, -1); }
-static qn_jv f_max(qn_jrun *r, qn_jv v, const qn_jargs *a) { return extreme(r, v, a, 1); }
-
-static qn_jv f_sum(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_min(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const qn_jv path = qn_jinja_arg(a, 0, "attribute", qn_jv_none());
-    qn_jv sum = qn_jinja_arg(a, 1, "start", qn_jv_int(0));
-    const qn_jlist *l = qn_jv_iter(r, v);
-    for (size_t i = 0; l && i < l->n && qn_jinja_step(r, 1); i++)
-        sum = qn_jinja_binary(r, '+', sum, path_of(r, l->v[i], path));
+    (void)a;
+    return extreme(r, v, x, false);
+}
+static qn_jv f_max(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)a;
+    return extreme(r, v, x, true);
+}
+
+static qn_jv f_sum(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    qn_jit it;
+    qn_jv e, sum = qn_jv_is_given(x[1]) ? x[1] : qn_jv_int(0);
+    (void)a;
+    if (sum.type == QN_JV_STR) return qn_jinja_fail(r, QN_E_FORMAT, "sum() can't sum strings");
+    qn_jit_begin(r, &it, v);
+    while (qn_jit_next(r, &it, &e))
+        sum = qn_jinja_binary(r, '+', sum, qn_jinja_path(r, e, x[0], qn_jv_none()));
     return sum;
 }
 
-static qn_jv f_batch(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_attr(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const int64_t n = qn_jinja_int_arg(r, a, 0, "linecount", 1);
-    const qn_jv fill = qn_jinja_arg(a, 1, "fill_with", qn_jv_none());
-    const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
-    const qn_jlist *l = qn_jv_iter(r, v);
-    qn_jv row = out;
-    for (size_t i = 0; l && n > 0 && i < l->n && r->rc == QN_OK; i++) {
-        if (i % (size_t)n == 0) qn_jv_push(r, out, row = qn_jv_list(r, QN_JV_LIST, 0));
-        if (r->rc == QN_OK) qn_jv_push(r, row, l->v[i]);
-    }
-    while (l && l->n && n > 0 && fill.type != QN_JV_NONE && r->rc == QN_OK &&
-           row.u.list->n < (size_t)n)
-        qn_jv_push(r, row, fill);
-    return out;
+    bool found = false;
+    (void)a;
+    if (x[0].type != QN_JV_STR)
+        return qn_jinja_fail(r, QN_E_FORMAT, "attribute name must be string");
+    const char *name = qn_jv_c(r, x[0]);
+    if (v.type == QN_JV_UNDEF && strncmp(name, "__", 2)) return qn_jinja_undefined(r, v);
+    if (v.type == QN_JV_SPACE) return qn_jinja_attr(r, v, name);
+    const qn_jv m = qn_jinja_member(r, v, name, &found);
+    return found ? m : (qn_jv){.type = QN_JV_UNDEF, .flag = QN_JU_ATTR, .n = v.type, .u.s = name};
 }
 
-static qn_jv f_attr(qn_jrun *r, qn_jv v, const qn_jargs *a)
+static qn_jv f_pprint(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
 {
-    const qn_jv name = qn_jinja_arg(a, 0, "name", qn_jv_none());
-    if (name.type != QN_JV_STR) return qn_jinja_fail(r, QN_E_FORMAT, "attr takes a name");
-    return v.type == QN_JV_DICT && !qn_jinja_has_method(v, name.u.s)
-               ? qn_jv_undef(name.u.s)
-               : qn_jinja_attr(r, v, name.u.s);
+    (void)x;
+    (void)a;
+    return qn_jinja_pprint(r, v);
+}
+static qn_jv f_tojson(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)a;
+    return qn_jinja_tojson(r, v, x);
+}
+static qn_jv f_random(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
+{
+    (void)v;
+    (void)x;
+    (void)a;
+    return qn_jinja_fail(r, QN_E_FORMAT, "random gives another text each time");
 }
 
-typedef qn_jv filter_fn(qn_jrun *r, qn_jv v, const qn_jargs *a);
+static const qn_jfilter filters[] = {
+    {"default", "default_value= boolean=", f_default},
+    {"d", "default_value= boolean=", f_default},
+    {"join", "d= attribute=", f_join},
+    {"length", "", f_length},
+    {"count", "", f_length},
+    {"first", "", f_first},
+    {"last", "", f_last},
+    {"list", "", f_list},
+    {"reverse", "", f_reverse},
+    {"int", "default= base=", f_int},
+    {"float", "default=", f_float},
+    {"abs", "", f_abs},
+    {"round", "precision= method=", f_round},
+    {"min", "case_sensitive= attribute=", f_min},
+    {"max", "case_sensitive= attribute=", f_max},
+    {"sum", "attribute= start=", f_sum},
+    {"batch", "linecount fill_with=", f_batch},
+    {"slice", "slices fill_with=", f_slice},
+    {"attr", "name", f_attr},
+    {"map", NULL, f_map},
+    {"select", NULL, f_select},
+    {"reject", NULL, f_reject},
+    {"selectattr", NULL, f_selectattr},
+    {"rejectattr", NULL, f_rejectattr},
+    {"sort", "reverse= case_sensitive= attribute=", f_sort},
+    {"unique", "case_sensitive= attribute=", f_unique},
+    {"groupby", "attribute default= case_sensitive=", f_groupby},
+    {"dictsort", "case_sensitive= by= reverse=", f_dictsort},
+    {"items", "", f_items},
+    {"tojson", "ensure_ascii= indent= separators= sort_keys=", f_tojson},
+    {"pprint", "", f_pprint},
+    {"random", "", f_random},
+};
+
+static const qn_jfilter *find_filter(const char *name)
+{
+    size_t n = 0;
+    const qn_jfilter *more = qn_jinja_text_filters(&n);
+    for (size_t i = 0; i < QN_LEN(filters); i++)
+        if (!strcmp(name, filters[i].name)) return &filters[i];
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(name, more[i].name)) return &more[i];
+    return NULL;
+}
+
+bool qn_jinja_has_filter(const char *name) { return find_filter(name) != NULL; }
 
 qn_jv qn_jinja_filter(qn_jrun *r, const char *name, qn_jv v, const qn_jargs *a)
 {
-    static const struct {
-        const char *name;
-        filter_fn *fn;
-    } filters[] = {
-        {"default", f_default},
-        {"d", f_default},
-        {"join", f_join},
-        {"length", f_length},
-        {"count", f_length},
-        {"first", f_first},
-        {"last", f_last},
-        {"list", f_list},
-        {"reverse", f_reverse},
-        {"string", f_string},
-        {"int", f_int},
-        {"float", f_float},
-        {"abs", f_abs},
-        {"round", f_round},
-        {"min", f_min},
-        {"max", f_max},
-        {"sum", f_sum},
-        {"batch", f_batch},
-        {"attr", f_attr},
-        {"map", f_map},
-        {"select", f_select},
-        {"reject", f_reject},
-        {"sort", f_sort},
-        {"selectattr", f_selectattr},
-        {"rejectattr", f_rejectattr},
-        {"unique", f_unique},
-        {"groupby", f_groupby},
-        {"dictsort", f_dictsort},
-        {"items", f_items},
-        {"tojson", qn_jinja_tojson},
-    };
-    static const char *const texts[] = {"trim",    "upper",  "lower",     "title",    "capitalize",
-                                        "replace", "indent", "wordcount", "escape",   "e",
-                                        "safe",    "format", "center",    "truncate", "urlencode"};
-    char method[32] = "|"; /* filters of text live among the methods of strings */
-    if (!qn_jinja_step(r, 1)) return v;
-    for (size_t i = 0; i < QN_LEN(filters); i++)
-        if (!strcmp(name, filters[i].name)) return filters[i].fn(r, v, a);
-    for (size_t i = 0; i < QN_LEN(texts); i++)
-        if (!strcmp(name, texts[i])) {
-            memcpy(method + 1, name, strlen(name) + 1);
-            const qn_jv text = qn_jv_text(r, v);
-            if (!strcmp(name, "format")) {
-                const qn_jv t = {.type = QN_JV_TUPLE, .u.list = &(qn_jlist){.v = a->v, .n = a->n}};
-                return r->rc == QN_OK ? qn_jinja_format(r, text, t) : v;
-            }
-            return r->rc == QN_OK ? qn_jinja_method(r, text, method, a) : v;
-        }
-    return qn_jinja_fail(r, QN_E_FORMAT, "no filter is named '%s'", name);
+    qn_jv x[QN_JINJA_MAX_ARGS] = {qn_jv_given()};
+    const qn_jfilter *f = find_filter(name);
+    if (!qn_jinja_enter(r)) return v;
+    if (!f)
+        v = qn_jinja_fail(r, QN_E_FORMAT, "no filter is named '%s'", name);
+    else if (!f->sig || qn_jinja_bind(r, name, f->sig, a, x))
+        v = f->fn(r, v, x, a);
+    qn_jinja_leave(r);
+    return v;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_text.c - values as text: Python's str and repr, JSON, and the two ways of formatting. */
+/* jinja_text.c - values as text: Python's str and repr, and the escapes of HTML. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 void qn_jinja_bytes(qn_jrun *r, qn_buf *b, const char *s, size_t n)
 {
     qn_err err;
-    if (r->rc != QN_OK) return;
+    if (!qn_jinja_step(r, n / 256)) return;
     if (n > r->max_output || b->len > r->max_output - n) {
         qn_jinja_fail(r, QN_E_LIMIT, "the text becomes longer than %zu bytes", r->max_output);
         return;
@@ -20,14 +20,36 @@ void qn_jinja_bytes(qn_jrun *r, qn_buf *b, const char *s, size_t n)
     if (rc != QN_OK) qn_jinja_fail(r, rc, "the text has no room");
 }
 
-static void put(qn_jrun *r, qn_buf *b, const char *z) { qn_jinja_bytes(r, b, z, strlen(z)); }
+void qn_jinja_put(qn_jrun *r, qn_buf *b, const char *z) { qn_jinja_bytes(r, b, z, strlen(z)); }
+
+void qn_jinja_fill(qn_jrun *r, qn_buf *b, qn_jv s, int64_t times)
+{
+    char block[256];
+    if (times <= 0 || !s.n) return;
+    if ((uint64_t)times > r->max_output / s.n) {
+        qn_jinja_fail(r, QN_E_LIMIT, "the text becomes longer than %zu bytes", r->max_output);
+        return;
+    }
+    size_t in = 0, n = 0;
+    while (in + s.n <= sizeof block && n < (size_t)times) {
+        memcpy(block + in, s.u.s, s.n);
+        in += s.n;
+        n++;
+    }
+    for (int64_t left = times; left > 0 && r->rc == QN_OK;) {
+        const int64_t now = n && left >= (int64_t)n ? (int64_t)n : 1;
+        if (!qn_jinja_step(r, 1)) return;
+        qn_jinja_bytes(r, b, now == (int64_t)n ? block : s.u.s, now == (int64_t)n ? in : s.n);
+        left -= now;
+    }
+}
 
 void qn_jv_write_real(qn_jrun *r, qn_buf *b, double d)
 {
     char digits[40], text[64];
     int precision = 1;
     if (!isfinite(d)) {
-        put(r, b, isnan(d) ? "nan" : d < 0 ? "-inf" : "inf");
+        qn_jinja_put(r, b, isnan(d) ? "nan" : d < 0 ? "-inf" : "inf");
         return;
     }
     for (; precision < 17; precision++) {
@@ -37,324 +59,207 @@ void qn_jv_write_real(qn_jrun *r, qn_buf *b, double d)
     snprintf(digits, sizeof digits, "%.*e", precision - 1, d);
     const int exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
     if (exponent < -4 || exponent >= 16) {
-        put(r, b, digits); /* two digits of exponent at least, as Python */
+        qn_jinja_put(r, b, digits); /* two digits of exponent at least, as Python */
         return;
     }
     const int places = precision - 1 - exponent;
     snprintf(text, sizeof text, "%.*f", places > 1 ? places : 1, d);
-    put(r, b, text);
+    qn_jinja_put(r, b, text);
 }
 
 static void repr_str(qn_jrun *r, qn_buf *b, qn_jv v)
 {
-    const bool twice = memchr(v.u.s, '\'', v.n) && !memchr(v.u.s, '"', v.n);
+    const bool twice = v.n && memchr(v.u.s, '\'', v.n) && !memchr(v.u.s, '"', v.n);
     const char quote = twice ? '"' : '\'';
-    char text[8];
+    char text[16];
     qn_jinja_bytes(r, b, &quote, 1);
-    for (size_t i = 0; i < v.n; i++) {
+    for (size_t i = 0, len = 0; i < v.n && r->rc == QN_OK; i += len) {
+        uint32_t cp = 0;
+        len = qn_utf8_step(v.u.s + i, v.n - i, &cp);
         const char c = v.u.s[i];
-        if (c == '\n' || c == '\r' || c == '\t')
-            put(r, b, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
-        else if ((unsigned char)c < ' ' || c == 127) {
-            snprintf(text, sizeof text, "\\x%02x", (unsigned)c);
-            put(r, b, text);
+        if (c == '\n' || c == '\r' || c == '\t') {
+            qn_jinja_put(r, b, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
+        } else if (!(qn_jinja_char(cp) & QN_JC_PRINTABLE) && cp != QN_UTF8_BAD) {
+            snprintf(text, sizeof text,
+                     cp < 256       ? "\\x%02x"
+                     : cp < 0x10000 ? "\\u%04x"
+                                    : "\\U%08x",
+                     cp);
+            qn_jinja_put(r, b, text);
         } else {
-            if (c == '\\' || c == quote) put(r, b, "\\");
-            qn_jinja_bytes(r, b, &c, 1);
+            if (c == '\\' || c == quote) qn_jinja_put(r, b, "\\");
+            qn_jinja_bytes(r, b, v.u.s + i, len);
         }
     }
     qn_jinja_bytes(r, b, &quote, 1);
 }
 
+static void write_dict(qn_jrun *r, qn_buf *b, const qn_jdict *d)
+{
+    qn_jinja_put(r, b, "{");
+    for (size_t i = 0; i < d->n && qn_jinja_step(r, 1); i++) {
+        if (i) qn_jinja_put(r, b, ", ");
+        qn_jv_write(r, b, d->kv[2 * i], true);
+        qn_jinja_put(r, b, ": ");
+        qn_jv_write(r, b, d->kv[2 * i + 1], true);
+    }
+    qn_jinja_put(r, b, "}");
+}
+
 static void write_items(qn_jrun *r, qn_buf *b, qn_jv v)
 {
-    if (r->frames >= QN_JINJA_MAX_FRAMES) {
-        qn_jinja_fail(r, QN_E_LIMIT, "nested too deeply");
-        return;
-    }
-    r->frames++;
-    if (v.type == QN_JV_DICT) {
-        put(r, b, "{");
-        for (size_t i = 0; i < v.u.dict->n && qn_jinja_step(r, 1); i++) {
-            if (i) put(r, b, ", ");
-            qn_jv_write(r, b, v.u.dict->kv[2 * i], true);
-            put(r, b, ": ");
-            qn_jv_write(r, b, v.u.dict->kv[2 * i + 1], true);
-        }
-        put(r, b, "}");
+    qn_jit it;
+    qn_jv x;
+    if (!qn_jinja_enter(r)) return;
+    if (v.type == QN_JV_DICT || v.type == QN_JV_SPACE) {
+        if (v.type == QN_JV_SPACE) qn_jinja_put(r, b, "<Namespace ");
+        write_dict(r, b, v.u.dict);
+        if (v.type == QN_JV_SPACE) qn_jinja_put(r, b, ">");
     } else {
-        put(r, b, v.type == QN_JV_LIST ? "[" : "(");
-        for (size_t i = 0; i < v.u.list->n && qn_jinja_step(r, 1); i++) {
-            if (i) put(r, b, ", ");
-            qn_jv_write(r, b, v.u.list->v[i], true);
+        const bool view = v.type == QN_JV_VIEW, tuple = v.type == QN_JV_TUPLE;
+        bool first = true;
+        if (view)
+            qn_jinja_put(r, b,
+                         v.flag == 'k'   ? "dict_keys("
+                         : v.flag == 'v' ? "dict_values("
+                                         : "dict_items(");
+        qn_jinja_put(r, b, tuple ? "(" : "[");
+        qn_jit_begin(r, &it, v);
+        for (; qn_jit_next(r, &it, &x); first = false) {
+            if (!first) qn_jinja_put(r, b, ", ");
+            qn_jv_write(r, b, x, true);
         }
-        put(r, b, v.type == QN_JV_LIST ? "]" : v.u.list->n == 1 ? ",)" : ")");
+        qn_jinja_put(r, b, !tuple ? "]" : v.u.list->n == 1 ? ",)" : ")");
+        if (view) qn_jinja_put(r, b, ")");
     }
-    r->frames--;
+    qn_jinja_leave(r);
+}
+
+static void write_other(qn_jrun *r, qn_buf *b, qn_jv v)
+{
+    char text[96];
+    const qn_jrange *g = v.u.range;
+    if (v.type == QN_JV_RANGE) {
+        snprintf(text, sizeof text, g->step == 1 ? "range(%lld, %lld)" : "range(%lld, %lld, %lld)",
+                 (long long)g->start, (long long)g->stop, (long long)g->step);
+        qn_jinja_put(r, b, text);
+    } else if (v.type == QN_JV_MACRO) {
+        qn_jinja_put(r, b, v.u.macro->node->s ? "<Macro " : "<Macro anonymous");
+        if (v.u.macro->node->s) qn_jv_write(r, b, qn_jv_z(v.u.macro->node->s), true);
+        qn_jinja_put(r, b, ">");
+    } else if (v.type == QN_JV_LOOP) {
+        const long long n = (long long)qn_jv_len(r, v);
+        snprintf(text, sizeof text, "<LoopContext %lld/%lld>", (long long)v.u.loop->at + 1, n);
+        qn_jinja_put(r, b, text);
+    } else if (v.type == QN_JV_SELF) {
+        qn_jinja_put(r, b, "<TemplateReference None>");
+    } else {
+        /* Python would print an address: no two renderings would be alike. */
+        qn_jinja_fail(r, QN_E_FORMAT, "a %s is no text", qn_jv_type(v));
+    }
 }
 
 void qn_jv_write(qn_jrun *r, qn_buf *b, qn_jv v, bool repr)
 {
     char text[48];
+    if (r->rc != QN_OK) return;
     switch (v.type) {
     case QN_JV_UNDEF:
-        put(r, b, repr ? "Undefined" : "");
+        qn_jinja_put(r, b, repr ? "Undefined" : "");
         break;
     case QN_JV_NONE:
-        put(r, b, "None");
+        qn_jinja_put(r, b, "None");
         break;
     case QN_JV_BOOL:
-        put(r, b, v.u.i ? "True" : "False");
+        qn_jinja_put(r, b, v.u.i ? "True" : "False");
         break;
     case QN_JV_INT:
         snprintf(text, sizeof text, "%lld", (long long)v.u.i);
-        put(r, b, text);
+        qn_jinja_put(r, b, text);
         break;
     case QN_JV_REAL:
         qn_jv_write_real(r, b, v.u.d);
         break;
     case QN_JV_STR:
+        if (repr && v.flag) qn_jinja_put(r, b, "Markup(");
         if (repr)
             repr_str(r, b, v);
         else
             qn_jinja_bytes(r, b, v.u.s, v.n);
+        if (repr && v.flag) qn_jinja_put(r, b, ")");
         break;
     case QN_JV_LIST:
     case QN_JV_TUPLE:
     case QN_JV_DICT:
+    case QN_JV_SPACE:
+    case QN_JV_VIEW:
         write_items(r, b, v);
         break;
     default:
-        qn_jinja_fail(r, QN_E_FORMAT, "a %s is no text", qn_jv_type(v));
+        write_other(r, b, v);
     }
+}
+
+void qn_jinja_write_out(qn_jrun *r, qn_jv v)
+{
+    if (r->escapes) v = qn_jv_escape(r, v);
+    qn_jv_write(r, r->out, v, false);
+}
+
+static qn_jv written(qn_jrun *r, qn_jv v, bool repr)
+{
+    qn_buf b;
+    qn_buf_init(&b, r->max_output);
+    qn_jv_write(r, &b, v, repr);
+    return qn_jv_take(r, &b);
 }
 
 qn_jv qn_jv_text(qn_jrun *r, qn_jv v)
 {
-    qn_buf b;
-    if (v.type == QN_JV_STR) return v;
-    qn_buf_init(&b, r->max_output);
-    qn_jv_write(r, &b, v, false);
-    return qn_jv_take(r, &b);
+    return v.type == QN_JV_STR ? qn_jv_marked(v, false) : written(r, v, false);
 }
+qn_jv qn_jv_soft(qn_jrun *r, qn_jv v) { return v.type == QN_JV_STR ? v : written(r, v, false); }
+qn_jv qn_jv_repr(qn_jrun *r, qn_jv v) { return written(r, v, true); }
 
-typedef struct json_style {
-    const char *item, *key;
-    size_t n_item, n_key;
-    int64_t indent; /* -1: on one line */
-    bool ascii, sorted;
-} json_style;
-
-static void json_str(qn_jrun *r, qn_buf *b, qn_jv v, const json_style *s)
-{
-    char text[32];
-    put(r, b, "\"");
-    for (size_t i = 0, n = 0; i < v.n && r->rc == QN_OK; i += n) {
-        static const char from[] = "\"\\\n\r\t\b\f", to[] = "\"\\nrtbf";
-        uint32_t cp = 0;
-        n = qn_utf8_step(v.u.s + i, v.n - i, &cp);
-        const char *at = cp && cp < 128 ? strchr(from, (int)cp) : NULL;
-        if (at)
-            snprintf(text, sizeof text, "\\%c", to[at - from]);
-        else if (cp < ' ' || (s->ascii && cp > 126 && cp < 0x10000))
-            snprintf(text, sizeof text, "\\u%04x", (unsigned)cp);
-        else if (s->ascii && cp >= 0x10000 && cp != QN_UTF8_BAD)
-            snprintf(text, sizeof text, "\\u%04x\\u%04x", (unsigned)(0xD7C0 + (cp >> 10)),
-                     (unsigned)(0xDC00 + (cp & 0x3FF)));
-        else {
-            qn_jinja_bytes(r, b, v.u.s + i, n);
-            continue;
-        }
-        put(r, b, text);
-    }
-    put(r, b, "\"");
-}
-
-static void line(qn_jrun *r, qn_buf *b, const json_style *s, int64_t level)
-{
-    if (s->indent < 0) return;
-    put(r, b, "\n");
-    for (int64_t i = 0; i < level * s->indent && r->rc == QN_OK; i++) put(r, b, " ");
-}
-
-static void json(qn_jrun *r, qn_buf *b, qn_jv v, const json_style *s, int64_t level);
-
-static void json_dict(qn_jrun *r, qn_buf *b, qn_jv v, const json_style *s, int64_t level)
-{
-    qn_jargs none = {0};
-    const qn_jv pairs = s->sorted ? qn_jinja_filter(r, "dictsort", v, &none) : v;
-    const size_t n = v.u.dict->n;
-    put(r, b, "{");
-    for (size_t i = 0; i < n && r->rc == QN_OK; i++) {
-        const qn_jv *kv = s->sorted ? pairs.u.list->v[i].u.list->v : v.u.dict->kv + 2 * i;
-        if (i) qn_jinja_bytes(r, b, s->item, s->n_item);
-        line(r, b, s, level + 1);
-        if (kv[0].type == QN_JV_STR) {
-            json_str(r, b, kv[0], s);
-        } else {
-            put(r, b, "\"");
-            json(r, b, kv[0], s, level);
-            put(r, b, "\"");
-        }
-        qn_jinja_bytes(r, b, s->key, s->n_key);
-        json(r, b, kv[1], s, level + 1);
-    }
-    if (n) line(r, b, s, level);
-    put(r, b, "}");
-}
-
-static void json(qn_jrun *r, qn_buf *b, qn_jv v, const json_style *s, int64_t level)
-{
-    if (r->frames >= QN_JINJA_MAX_FRAMES) qn_jinja_fail(r, QN_E_LIMIT, "nested too deeply");
-    if (!qn_jinja_step(r, 1)) return;
-    r->frames++;
-    switch (v.type) {
-    case QN_JV_NONE:
-        put(r, b, "null");
-        break;
-    case QN_JV_BOOL:
-        put(r, b, v.u.i ? "true" : "false");
-        break;
-    case QN_JV_INT:
-        qn_jv_write(r, b, v, false);
-        break;
-    case QN_JV_REAL:
-        if (isfinite(v.u.d))
-            qn_jv_write_real(r, b, v.u.d);
-        else
-            put(r, b, isnan(v.u.d) ? "NaN" : v.u.d < 0 ? "-Infinity" : "Infinity");
-        break;
-    case QN_JV_STR:
-        json_str(r, b, v, s);
-        break;
-    case QN_JV_DICT:
-        json_dict(r, b, v, s, level);
-        break;
-    case QN_JV_LIST:
-    case QN_JV_TUPLE:
-        put(r, b, "[");
-        for (size_t i = 0; i < v.u.list->n && r->rc == QN_OK; i++) {
-            if (i) qn_jinja_bytes(r, b, s->item, s->n_item);
-            line(r, b, s, level + 1);
-            json(r, b, v.u.list->v[i], s, level + 1);
-        }
-        if (v.u.list->n) line(r, b, s, level);
-        put(r, b, "]");
-        break;
-    default:
-        qn_jinja_fail(r, QN_E_FORMAT, "a %s is no JSON", qn_jv_type(v));
-    }
-    r->frames--;
-}
-
-qn_jv qn_jinja_tojson(qn_jrun *r, qn_jv v, const qn_jargs *a)
-{
-    const qn_jv indent = qn_jinja_arg(a, 1, "indent", qn_jv_none());
-    const qn_jv seps = qn_jinja_arg(a, 2, "separators", qn_jv_none());
-    json_style s = {.item = ", ", .n_item = 2, .key = ": ", .n_key = 2, .indent = -1};
-    if (indent.type == QN_JV_INT) {
-        s.indent = indent.u.i < 0 ? 0 : indent.u.i > 64 ? 64 : indent.u.i;
-        s.n_item = 1;
-    }
-    s.ascii = qn_jv_true(qn_jinja_arg(a, 0, "ensure_ascii", qn_jv_bool(false)));
-    s.sorted = qn_jv_true(qn_jinja_arg(a, 3, "sort_keys", qn_jv_bool(false)));
-    if (qn_jv_is_seq(seps)) {
-        const qn_jlist *l = seps.u.list;
-        if (l->n != 2 || l->v[0].type != QN_JV_STR || l->v[1].type != QN_JV_STR)
-            return qn_jinja_fail(r, QN_E_FORMAT, "separators are two strings");
-        s.item = l->v[0].u.s;
-        s.n_item = l->v[0].n;
-        s.key = l->v[1].u.s;
-        s.n_key = l->v[1].n;
-    }
-    qn_buf b;
-    qn_buf_init(&b, r->max_output);
-    json(r, &b, v, &s, 0);
-    return qn_jv_take(r, &b);
-}
-
-/* One conversion; spec is flags, width and precision of at most 16 bytes. */
-static void convert(qn_jrun *r, qn_buf *b, const char *spec, size_t n, char how, qn_jv v)
-{
-    char fmt[32] = "%", text[512];
-    if (n > 16 || memchr(spec, '*', n)) {
-        qn_jinja_fail(r, QN_E_FORMAT, "a conversion is too long");
-        return;
-    }
-    memcpy(fmt + 1, spec, n);
-    const char *digits = fmt + 1 + strspn(fmt + 1, "-+ #0"), *dot = strchr(digits, '.');
-    if (strtol(digits, NULL, 10) > 200 || (dot && strtol(dot + 1, NULL, 10) > 100)) {
-        qn_jinja_fail(r, QN_E_LIMIT, "a conversion is wider than 200");
-        return;
-    }
-    if (how == 's' || how == 'r') {
-        qn_buf s;
-        qn_buf_init(&s, r->max_output);
-        qn_jv_write(r, &s, v, how == 'r');
-        const qn_jv t = qn_jv_take(r, &s);
-        const long width = strtol(digits, NULL, 10), more = width - (long)qn_jv_chars(t);
-        const bool left = memchr(spec, '-', n) != NULL;
-        for (long i = 0; !left && i < more; i++) put(r, b, " ");
-        qn_jinja_bytes(r, b, t.u.s, t.n);
-        for (long i = 0; left && i < more; i++) put(r, b, " ");
-        return;
-    }
-    if (!qn_jv_is_num(v) || !strchr("dixXoeEfFgG", how)) {
-        qn_jinja_fail(r, QN_E_FORMAT, "%%%c does not fit a %s", how, qn_jv_type(v));
-        return;
-    }
-    if (strchr("dixXo", how)) {
-        const long long i =
-            v.type == QN_JV_REAL ? (fabs(v.u.d) < 9e18 ? (long long)v.u.d : 0) : v.u.i;
-        snprintf(fmt + 1 + n, sizeof fmt - 1 - n, "ll%c", how);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(text, sizeof text, fmt, i);
-    } else {
-        snprintf(fmt + 1 + n, sizeof fmt - 1 - n, "%c", how);
-        snprintf(text, sizeof text, fmt, qn_jv_num(v));
-#pragma GCC diagnostic pop
-    }
-    put(r, b, text);
-}
-
-qn_jv qn_jinja_format(qn_jrun *r, qn_jv f, qn_jv args)
+qn_jv qn_jv_escape(qn_jrun *r, qn_jv v)
 {
     qn_buf b;
-    size_t next = 0;
+    if (r->rc != QN_OK || (v.type == QN_JV_STR && v.flag)) return v;
+    const qn_jv s = qn_jv_text(r, v);
     qn_buf_init(&b, r->max_output);
-    for (size_t i = 0; i < f.n && r->rc == QN_OK; i++) {
-        if (f.u.s[i] != '%') {
-            qn_jinja_bytes(r, &b, f.u.s + i, 1);
-            continue;
-        }
-        qn_jv v = args;
-        const char *s = f.u.s + ++i;
-        if (i < f.n && *s == '%') {
-            put(r, &b, "%");
-            continue;
-        }
-        if (i < f.n && *s == '(') {
-            const char *end = memchr(s, ')', f.n - i);
-            if (!end || args.type != QN_JV_DICT) {
-                qn_jinja_fail(r, QN_E_FORMAT, "this format takes a dict");
-                break;
-            }
-            v = qn_jinja_item(r, args, qn_jv_str(r, s + 1, (size_t)(end - s) - 1));
-            i += (size_t)(end - s) + 1;
-        } else if (args.type == QN_JV_TUPLE ? next >= args.u.list->n : next > 0) {
-            qn_jinja_fail(r, QN_E_FORMAT, "too few values for the format");
+    for (size_t i = 0, from = 0; i <= s.n && r->rc == QN_OK; i++) {
+        const char c = i < s.n ? s.u.s[i] : 0;
+        const char *as = c == '&'    ? "&amp;"
+                         : c == '<'  ? "&lt;"
+                         : c == '>'  ? "&gt;"
+                         : c == '"'  ? "&#34;"
+                         : c == '\'' ? "&#39;"
+                                     : NULL;
+        if (!as && i < s.n) continue;
+        qn_jinja_bytes(r, &b, s.u.s + from, i - from);
+        if (as) qn_jinja_put(r, &b, as);
+        from = i + 1;
+    }
+    return qn_jv_marked(qn_jv_take(r, &b), true);
+}
+
+qn_jv qn_jinja_join(qn_jrun *r, qn_jv sep, qn_jv over, char how)
+{
+    qn_jit it;
+    qn_jv x;
+    qn_buf b;
+    bool first = true;
+    const bool markup = how == 'm' && sep.flag;
+    qn_buf_init(&b, r->max_output);
+    qn_jit_begin(r, &it, over);
+    for (; qn_jit_next(r, &it, &x); first = false) {
+        if (!first) qn_jinja_bytes(r, &b, sep.u.s, sep.n);
+        if (how == 'm' && x.type != QN_JV_STR && !markup) {
+            qn_jinja_fail(r, QN_E_FORMAT, "join takes strings, found %s", qn_jv_type(x));
             break;
-        } else if (args.type == QN_JV_TUPLE) {
-            v = args.u.list->v[next];
         }
-        next++;
-        const size_t begin = i;
-        while (i < f.n && strchr("-+ #0123456789.", f.u.s[i]) && f.u.s[i]) i++;
-        if (i >= f.n)
-            qn_jinja_fail(r, QN_E_FORMAT, "the format ends within a conversion");
-        else
-            convert(r, &b, f.u.s + begin, i - begin, f.u.s[i], v);
+        if (markup) x = qn_jv_escape(r, x);
+        qn_jv_write(r, &b, x, false);
     }
-    return qn_jv_take(r, &b);
+    return qn_jv_marked(qn_jv_take(r, &b), markup);
 }

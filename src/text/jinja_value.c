@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_value.c - values of a rendering: making, comparing, walking; as Python does it. */
+/* jinja_value.c - values of a rendering: making, comparing; as Python does it. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "text/jinja_int.h"
 
 qn_jv qn_jinja_fail(qn_jrun *r, qn_code code, const char *fmt, ...)
@@ -32,12 +31,24 @@ bool qn_jinja_step(qn_jrun *r, uint64_t n)
     return true;
 }
 
-static void *room(qn_jrun *r, size_t n, size_t size)
+bool qn_jinja_enter(qn_jrun *r)
 {
-    void *p = r->rc == QN_OK ? qn_arena_push_zero(&r->arena, n, size, 16) : NULL;
+    if (r->rc == QN_OK && r->frames >= QN_JINJA_MAX_FRAMES)
+        qn_jinja_fail(r, QN_E_LIMIT, "nested too deeply");
+    if (!qn_jinja_step(r, 1)) return false;
+    r->frames++;
+    return true;
+}
+
+void qn_jinja_leave(qn_jrun *r) { r->frames--; }
+
+void *qn_jinja_room(qn_jrun *r, size_t n, size_t size)
+{
+    size_t bytes = 0;
+    void *p = r->rc == QN_OK ? qn_arena_push_zero(&r->arena, n ? n : 1, size, 16) : NULL;
     if (p || r->rc != QN_OK) return p;
-    size_t bytes = n * size;
-    if (bytes > r->arena.limit || r->arena.used > r->arena.limit - bytes - 64)
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > r->arena.limit ||
+        r->arena.used > r->arena.limit - bytes || r->arena.limit - bytes - r->arena.used < 64)
         qn_jinja_fail(r, QN_E_LIMIT, "the template takes more than %zu bytes", r->arena.limit);
     else
         qn_jinja_fail(r, QN_E_NOMEM, "values of a template");
@@ -45,22 +56,41 @@ static void *room(qn_jrun *r, size_t n, size_t size)
 }
 
 qn_jv qn_jv_undef(const char *name) { return (qn_jv){.type = QN_JV_UNDEF, .u.s = name}; }
+qn_jv qn_jv_hint(const char *sentence)
+{
+    return (qn_jv){.type = QN_JV_UNDEF, .flag = QN_JU_HINT, .u.s = sentence};
+}
 qn_jv qn_jv_none(void) { return (qn_jv){.type = QN_JV_NONE}; }
 qn_jv qn_jv_bool(bool b) { return (qn_jv){.type = QN_JV_BOOL, .u.i = b}; }
 qn_jv qn_jv_int(int64_t i) { return (qn_jv){.type = QN_JV_INT, .u.i = i}; }
 qn_jv qn_jv_real(double d) { return (qn_jv){.type = QN_JV_REAL, .u.d = d}; }
+qn_jv qn_jv_given(void) { return (qn_jv){.type = QN_JV_GIVEN}; }
 qn_jv qn_jv_z(const char *s) { return qn_jv_borrow(s, strlen(s)); }
 qn_jv qn_jv_borrow(const char *s, size_t n)
 {
     return (qn_jv){.type = QN_JV_STR, .n = n, .u.s = n ? s : ""};
 }
+qn_jv qn_jv_marked(qn_jv s, bool markup)
+{
+    if (s.type == QN_JV_STR) s.flag = markup;
+    return s;
+}
 
 qn_jv qn_jv_str(qn_jrun *r, const char *s, size_t n)
 {
-    char *p = room(r, n + 1, 1);
+    char *p = qn_jinja_step(r, n / 256) ? qn_jinja_room(r, n + 1, 1) : NULL;
     if (!p) return qn_jv_undef(NULL);
     if (n) memcpy(p, s, n);
     return qn_jv_borrow(p, n);
+}
+
+/* Every string lies inside of one that ends in NUL, so the byte behind it can be read. */
+const char *qn_jv_c(qn_jrun *r, qn_jv s)
+{
+    if (s.type != QN_JV_STR) return "";
+    if (!s.n || !s.u.s[s.n]) return s.u.s;
+    const qn_jv copy = qn_jv_str(r, s.u.s, s.n);
+    return copy.type == QN_JV_STR ? copy.u.s : "";
 }
 
 qn_jv qn_jv_take(qn_jrun *r, qn_buf *b)
@@ -72,16 +102,16 @@ qn_jv qn_jv_take(qn_jrun *r, qn_buf *b)
 
 qn_jv qn_jv_list(qn_jrun *r, qn_jtype type, size_t cap)
 {
-    qn_jlist *l = room(r, 1, sizeof *l);
+    qn_jlist *l = QN_JNEW(r, qn_jlist, 1);
     if (!l) return qn_jv_undef(NULL);
-    l->v = cap ? room(r, cap, sizeof *l->v) : NULL;
+    l->v = cap ? QN_JNEW(r, qn_jv, cap) : NULL;
     l->cap = l->v ? cap : 0;
     return (qn_jv){.type = (uint8_t)type, .u.list = l};
 }
 
 qn_jv qn_jv_dict(qn_jrun *r, qn_jtype type)
 {
-    qn_jdict *d = room(r, 1, sizeof *d);
+    qn_jdict *d = QN_JNEW(r, qn_jdict, 1);
     return d ? (qn_jv){.type = (uint8_t)type, .u.dict = d} : qn_jv_undef(NULL);
 }
 
@@ -91,13 +121,34 @@ void qn_jv_push(qn_jrun *r, qn_jv list, qn_jv v)
     qn_jlist *l = list.u.list;
     if (l->n == l->cap) {
         const size_t cap = l->cap ? 2 * l->cap : 8;
-        qn_jv *more = room(r, cap, sizeof *more);
+        qn_jv *more = QN_JNEW(r, qn_jv, cap);
         if (!more) return;
         if (l->n) memcpy(more, l->v, l->n * sizeof *more);
         l->v = more;
         l->cap = cap;
     }
     l->v[l->n++] = v;
+}
+
+qn_jv qn_jv_pair(qn_jrun *r, qn_jv a, qn_jv b)
+{
+    const qn_jv p = qn_jv_list(r, QN_JV_TUPLE, 2);
+    qn_jv_push(r, p, a);
+    qn_jv_push(r, p, b);
+    return p;
+}
+
+bool qn_jv_hashable(qn_jrun *r, qn_jv v)
+{
+    if (v.type == QN_JV_LIST || v.type == QN_JV_DICT || (v.type == QN_JV_VIEW && v.flag != 'v')) {
+        qn_jinja_fail(r, QN_E_FORMAT, "a %s cannot be a key", qn_jv_type(v));
+        return false;
+    }
+    if (v.type != QN_JV_TUPLE) return r->rc == QN_OK;
+    if (!qn_jinja_enter(r)) return false;
+    for (size_t i = 0; i < v.u.list->n && r->rc == QN_OK; i++) qn_jv_hashable(r, v.u.list->v[i]);
+    qn_jinja_leave(r);
+    return r->rc == QN_OK;
 }
 
 static qn_jv *find(qn_jrun *r, qn_jv dict, qn_jv key)
@@ -108,30 +159,22 @@ static qn_jv *find(qn_jrun *r, qn_jv dict, qn_jv key)
         const qn_jv k = d->kv[2 * i];
         if (k.type == QN_JV_STR && key.type == QN_JV_STR
                 ? k.n == key.n && !memcmp(k.u.s, key.u.s, k.n)
-                : qn_jv_equal(r, k, key))
+                : qn_jv_same(k, key) || qn_jv_equal(r, k, key))
             return &d->kv[2 * i + 1];
     }
     return NULL;
 }
 
-const qn_jv *qn_jv_find(qn_jrun *r, qn_jv dict, qn_jv key) { return find(r, dict, key); }
-
-void qn_jv_put(qn_jrun *r, qn_jv dict, qn_jv key, qn_jv v)
+const qn_jv *qn_jv_find(qn_jrun *r, qn_jv dict, qn_jv key)
 {
-    if (!qn_jinja_step(r, 1)) return;
-    if (key.type == QN_JV_LIST || key.type == QN_JV_DICT) {
-        qn_jinja_fail(r, QN_E_FORMAT, "a %s cannot be a key", qn_jv_type(key));
-        return;
-    }
-    qn_jdict *d = dict.u.dict;
-    qn_jv *at = find(r, dict, key);
-    if (at) {
-        *at = v;
-        return;
-    }
+    return qn_jv_hashable(r, key) ? find(r, dict, key) : NULL;
+}
+
+static void append(qn_jrun *r, qn_jdict *d, qn_jv key, qn_jv v)
+{
     if (d->n == d->cap) {
         const size_t cap = d->cap ? 2 * d->cap : 4;
-        qn_jv *more = room(r, 2 * cap, sizeof *more);
+        qn_jv *more = QN_JNEW(r, qn_jv, 2 * cap);
         if (!more) return;
         if (d->n) memcpy(more, d->kv, 2 * d->n * sizeof *more);
         d->kv = more;
@@ -139,6 +182,30 @@ void qn_jv_put(qn_jrun *r, qn_jv dict, qn_jv key, qn_jv v)
     }
     d->kv[2 * d->n] = key;
     d->kv[2 * d->n++ + 1] = v;
+}
+
+void qn_jv_put(qn_jrun *r, qn_jv dict, qn_jv key, qn_jv v)
+{
+    if (!qn_jinja_step(r, 1) || !qn_jv_hashable(r, key)) return;
+    qn_jv *at = find(r, dict, key);
+    if (at)
+        *at = v;
+    else if (r->rc == QN_OK)
+        append(r, dict.u.dict, key, v);
+}
+
+static qn_jv from_object(qn_jrun *r, const qn_json *j, uint32_t depth)
+{
+    const qn_jv dict = qn_jv_dict(r, QN_JV_DICT);
+    const void *it = NULL;
+    const char *key = NULL;
+    const qn_json *v = NULL;
+    while (r->rc == QN_OK && qn_json_next(j, &it, &key, &v)) {
+        const qn_jv x = qn_jv_from_json(r, v, depth + 1);
+        if (r->rc == QN_OK)
+            append(r, dict.u.dict, qn_jv_z(key), x); /* keys differ: JSON was read strictly */
+    }
+    return dict;
 }
 
 qn_jv qn_jv_from_json(qn_jrun *r, const qn_json *j, uint32_t depth)
@@ -168,25 +235,24 @@ qn_jv qn_jv_from_json(qn_jrun *r, const qn_json *j, uint32_t depth)
     case QN_JSON_OBJECT:
         break;
     }
-    const qn_jv dict = qn_jv_dict(r, QN_JV_DICT);
-    const void *it = NULL;
-    const char *key = NULL;
-    const qn_json *v = NULL;
-    while (r->rc == QN_OK && qn_json_next(j, &it, &key, &v))
-        qn_jv_put(r, dict, qn_jv_z(key), qn_jv_from_json(r, v, depth + 1));
-    return dict;
+    return from_object(r, j, depth);
 }
 
+bool qn_jv_is_given(qn_jv v) { return v.type != QN_JV_GIVEN; }
 bool qn_jv_is_str(qn_jv v) { return v.type == QN_JV_STR; }
 bool qn_jv_is_num(qn_jv v) { return v.type >= QN_JV_BOOL && v.type <= QN_JV_REAL; }
+bool qn_jv_is_int(qn_jv v) { return v.type == QN_JV_BOOL || v.type == QN_JV_INT; }
 bool qn_jv_is_seq(qn_jv v) { return v.type == QN_JV_LIST || v.type == QN_JV_TUPLE; }
+bool qn_jv_is_map(qn_jv v) { return v.type == QN_JV_DICT; }
 double qn_jv_num(qn_jv v) { return v.type == QN_JV_REAL ? v.u.d : (double)v.u.i; }
 
 const char *qn_jv_type(qn_jv v)
 {
-    static const char *const names[] = {
-        "undefined", "none",      "bool",  "int",      "float",  "string", "list",   "tuple",
-        "dict",      "namespace", "macro", "function", "method", "loop",   "cycler", "joiner"};
+    static const char *const names[QN_JV_TYPES + 1] = {
+        "undefined value", "None",   "bool",      "int",    "float",     "str",       "list",
+        "tuple",           "dict",   "namespace", "range",  "dict view", "generator", "macro",
+        "function",        "method", "loop",      "cycler", "joiner",    "template",  "block",
+        "missing argument"};
     return names[v.type];
 }
 
@@ -207,182 +273,239 @@ bool qn_jv_true(qn_jv v)
     case QN_JV_TUPLE:
         return v.u.list->n != 0;
     case QN_JV_DICT:
+    case QN_JV_VIEW:
         return v.u.dict->n != 0;
+    case QN_JV_RANGE:
+        return v.u.range->n != 0;
     default:
-        return true;
+        return true; /* a loop has at least the element that it stands on */
     }
 }
 
-static bool enter(qn_jrun *r)
+bool qn_jv_same(qn_jv a, qn_jv b)
 {
-    if (r->rc == QN_OK && r->frames >= QN_JINJA_MAX_FRAMES)
-        qn_jinja_fail(r, QN_E_LIMIT, "nested too deeply");
-    if (!qn_jinja_step(r, 1)) return false;
-    r->frames++;
-    return true;
+    if (a.type != b.type) return false;
+    switch (a.type) {
+    case QN_JV_NONE:
+        return true;
+    case QN_JV_UNDEF:
+        return false;
+    case QN_JV_BOOL:
+    case QN_JV_INT:
+        return a.u.i == b.u.i;
+    case QN_JV_REAL:
+        return false;
+    case QN_JV_STR:
+        return a.flag == b.flag && a.n == b.n && (a.u.s == b.u.s || !a.n);
+    case QN_JV_VIEW:
+    case QN_JV_METHOD:
+        return false;
+    case QN_JV_TUPLE:
+        return a.u.list == b.u.list || (!a.u.list->n && !b.u.list->n);
+    default:
+        return a.u.s == b.u.s;
+    }
+}
+
+/* Keys and items of dicts compare like sets. */
+static bool same_view(qn_jrun *r, qn_jv a, qn_jv b)
+{
+    if (a.flag == 'v' || b.flag == 'v' || a.u.dict->n != b.u.dict->n) return false;
+    if (a.flag != b.flag) return !a.u.dict->n;
+    for (size_t i = 0; i < a.u.dict->n && r->rc == QN_OK; i++) {
+        const qn_jv *v = find(r, b, a.u.dict->kv[2 * i]);
+        if (!v || (a.flag == 'i' && !qn_jv_equal(r, a.u.dict->kv[2 * i + 1], *v))) return false;
+    }
+    return r->rc == QN_OK;
 }
 
 static bool same_items(qn_jrun *r, qn_jv a, qn_jv b)
 {
     bool same = true;
-    if (!enter(r)) return false;
-    if (a.type == QN_JV_DICT) {
+    if (!qn_jinja_enter(r)) return false;
+    if (a.type == QN_JV_VIEW) {
+        same = same_view(r, a, b);
+    } else if (a.type == QN_JV_DICT) {
         same = a.u.dict->n == b.u.dict->n;
         for (size_t i = 0; same && i < a.u.dict->n; i++) {
             const qn_jv *v = find(r, b, a.u.dict->kv[2 * i]);
-            same = v && qn_jv_equal(r, a.u.dict->kv[2 * i + 1], *v);
+            same = v && (qn_jv_same(a.u.dict->kv[2 * i + 1], *v) ||
+                         qn_jv_equal(r, a.u.dict->kv[2 * i + 1], *v));
         }
     } else {
         same = a.u.list->n == b.u.list->n;
         for (size_t i = 0; same && i < a.u.list->n; i++)
-            same = qn_jv_equal(r, a.u.list->v[i], b.u.list->v[i]);
+            same = qn_jv_same(a.u.list->v[i], b.u.list->v[i]) ||
+                   qn_jv_equal(r, a.u.list->v[i], b.u.list->v[i]);
     }
-    r->frames--;
+    qn_jinja_leave(r);
     return same && r->rc == QN_OK;
+}
+
+/* An integer against a real without rounding either: -1, 0, 1; 2: no order (NaN). */
+static int int_real(int64_t i, double d)
+{
+    if (isnan(d)) return 2;
+    if (d >= 9223372036854775808.0) return -1;
+    if (d < -9223372036854775808.0) return 1;
+    const int64_t t = (int64_t)d;
+    const double rest = d - (double)t;
+    return i != t ? (i > t) - (i < t) : (rest < 0) - (rest > 0);
+}
+
+static int num_order(qn_jv a, qn_jv b)
+{
+    if (a.type != QN_JV_REAL && b.type != QN_JV_REAL) return (a.u.i > b.u.i) - (a.u.i < b.u.i);
+    if (a.type != QN_JV_REAL) return int_real(a.u.i, b.u.d);
+    if (b.type != QN_JV_REAL) {
+        const int o = int_real(b.u.i, a.u.d);
+        return o == 2 ? 2 : -o;
+    }
+    return isnan(a.u.d) || isnan(b.u.d) ? 2 : (a.u.d > b.u.d) - (a.u.d < b.u.d);
 }
 
 bool qn_jv_equal(qn_jrun *r, qn_jv a, qn_jv b)
 {
-    if (qn_jv_is_num(a) && qn_jv_is_num(b))
-        return a.type != QN_JV_REAL && b.type != QN_JV_REAL ? a.u.i == b.u.i
-                                                            : qn_jv_num(a) == qn_jv_num(b);
+    if (qn_jv_is_num(a) && qn_jv_is_num(b)) return num_order(a, b) == 0;
     if (a.type != b.type) return false;
     switch (a.type) {
     case QN_JV_UNDEF:
     case QN_JV_NONE:
         return true;
     case QN_JV_STR:
-        return a.n == b.n && !memcmp(a.u.s, b.u.s, a.n);
+        return qn_jinja_step(r, a.n == b.n ? a.n / 256 : 0) && a.n == b.n &&
+               !memcmp(a.u.s, b.u.s, a.n);
     case QN_JV_LIST:
     case QN_JV_TUPLE:
     case QN_JV_DICT:
+    case QN_JV_VIEW:
         return same_items(r, a, b);
+    case QN_JV_RANGE: {
+        const qn_jrange *x = a.u.range, *y = b.u.range;
+        return x->n == y->n &&
+               (!x->n || (x->start == y->start && (x->n == 1 || x->step == y->step)));
+    }
+    case QN_JV_METHOD:
+        return !strcmp(a.u.bound->name, b.u.bound->name) &&
+               qn_jv_same(a.u.bound->self, b.u.bound->self);
     default:
         return a.u.s == b.u.s;
     }
 }
 
-int qn_jv_order(qn_jrun *r, qn_jv a, qn_jv b)
+static int seq_order(qn_jrun *r, qn_jv a, qn_jv b, const char *op)
 {
     int order = 0;
-    if (qn_jv_is_num(a) && qn_jv_is_num(b)) {
-        if (a.type != QN_JV_REAL && b.type != QN_JV_REAL) return (a.u.i > b.u.i) - (a.u.i < b.u.i);
-        return (qn_jv_num(a) > qn_jv_num(b)) - (qn_jv_num(a) < qn_jv_num(b));
-    }
+    if (!qn_jinja_enter(r)) return 0;
+    const qn_jlist *x = a.u.list, *y = b.u.list;
+    size_t i = 0;
+    while (i < x->n && i < y->n && r->rc == QN_OK &&
+           (qn_jv_same(x->v[i], y->v[i]) || qn_jv_equal(r, x->v[i], y->v[i])))
+        i++;
+    if (r->rc == QN_OK)
+        order = i < x->n && i < y->n ? qn_jv_order(r, x->v[i], y->v[i], op)
+                                     : (x->n > y->n) - (x->n < y->n);
+    qn_jinja_leave(r);
+    return order;
+}
+
+int qn_jv_order(qn_jrun *r, qn_jv a, qn_jv b, const char *op)
+{
+    if (!qn_jinja_step(r, 1)) return 0;
+    if (qn_jv_is_num(a) && qn_jv_is_num(b)) return num_order(a, b);
     if (qn_jv_is_str(a) && qn_jv_is_str(b)) {
-        order = memcmp(a.u.s, b.u.s, a.n < b.n ? a.n : b.n);
-        return order ? order : (a.n > b.n) - (a.n < b.n);
+        const size_t n = a.n < b.n ? a.n : b.n;
+        if (!qn_jinja_step(r, n / 256)) return 0;
+        const int order = memcmp(a.u.s, b.u.s, n);
+        return order ? (order > 0) - (order < 0) : (a.n > b.n) - (a.n < b.n);
     }
-    if (a.type == b.type && qn_jv_is_seq(a)) {
-        if (!enter(r)) return 0;
-        for (size_t i = 0; !order && i < a.u.list->n && i < b.u.list->n && r->rc == QN_OK; i++)
-            if (!qn_jv_equal(r, a.u.list->v[i], b.u.list->v[i]))
-                order = qn_jv_order(r, a.u.list->v[i], b.u.list->v[i]);
-        r->frames--;
-        return order ? order : (a.u.list->n > b.u.list->n) - (a.u.list->n < b.u.list->n);
-    }
-    qn_jinja_fail(r, QN_E_FORMAT, "%s and %s have no order", qn_jv_type(a), qn_jv_type(b));
+    if (a.type == b.type && qn_jv_is_seq(a)) return seq_order(r, a, b, op);
+    if (a.type == QN_JV_UNDEF)
+        qn_jinja_undefined(r, a);
+    else if (b.type == QN_JV_UNDEF)
+        qn_jinja_undefined(r, b);
+    else
+        qn_jinja_fail(r, QN_E_FORMAT, "'%s' not supported between %s and %s", op, qn_jv_type(a),
+                      qn_jv_type(b));
     return 0;
+}
+
+/* One set is part of another: what <= and < of keys mean. */
+static bool view_within(qn_jrun *r, qn_jv a, qn_jv b)
+{
+    for (size_t i = 0; i < a.u.dict->n && r->rc == QN_OK; i++) {
+        const qn_jv *v = find(r, b, a.u.dict->kv[2 * i]);
+        if (!v || (a.flag == 'i' && !qn_jv_equal(r, a.u.dict->kv[2 * i + 1], *v))) return false;
+    }
+    return r->rc == QN_OK;
+}
+
+bool qn_jv_compare(qn_jrun *r, char op, qn_jv a, qn_jv b)
+{
+    const char *name = op == 'l' ? "<=" : op == 'g' ? ">=" : op == '<' ? "<" : ">";
+    if (a.type == QN_JV_VIEW && b.type == QN_JV_VIEW && a.flag != 'v' && a.flag == b.flag) {
+        if (op == '>' || op == 'g') return qn_jv_compare(r, op == '>' ? '<' : 'l', b, a);
+        const bool fits = op == '<' ? a.u.dict->n < b.u.dict->n : a.u.dict->n <= b.u.dict->n;
+        return fits && view_within(r, a, b);
+    }
+    const int o = qn_jv_order(r, a, b, name);
+    if (r->rc != QN_OK || o == 2) return false;
+    return op == '<' ? o < 0 : op == '>' ? o > 0 : op == 'l' ? o <= 0 : o >= 0;
+}
+
+static bool in_elements(qn_jrun *r, qn_jv item, qn_jv in)
+{
+    qn_jit it;
+    qn_jv x;
+    if (!qn_jit_begin(r, &it, in)) return false;
+    while (qn_jit_next(r, &it, &x))
+        if (qn_jv_same(x, item) || qn_jv_equal(r, x, item)) return r->rc == QN_OK;
+    return false;
 }
 
 bool qn_jv_in(qn_jrun *r, qn_jv item, qn_jv in)
 {
+    if (r->rc != QN_OK) return false;
     if (in.type == QN_JV_STR) {
-        if (item.type != QN_JV_STR) {
-            qn_jinja_fail(r, QN_E_FORMAT, "'in' of a string takes a string, found %s",
-                          qn_jv_type(item));
-            return false;
-        }
-        return qn_jinja_step(r, in.n / 64) && memmem(in.u.s, in.n, item.u.s, item.n) != NULL;
+        if (item.type == QN_JV_STR)
+            return qn_jinja_step(r, in.n / 64) && memmem(in.u.s, in.n, item.u.s, item.n) != NULL;
+        qn_jinja_fail(r, QN_E_FORMAT, "'in <string>' requires a string, found %s",
+                      qn_jv_type(item));
+        return false;
     }
-    if (in.type == QN_JV_DICT || in.type == QN_JV_SPACE) return find(r, in, item) != NULL;
-    const qn_jlist *l = qn_jv_iter(r, in);
-    for (size_t i = 0; l && i < l->n && qn_jinja_step(r, 1); i++)
-        if (qn_jv_equal(r, l->v[i], item)) return true;
-    return false;
-}
-
-qn_jlist *qn_jv_iter(qn_jrun *r, qn_jv v)
-{
-    if (qn_jv_is_seq(v)) return v.u.list;
-    if (v.type != QN_JV_UNDEF && v.type != QN_JV_DICT && v.type != QN_JV_STR) {
-        if (v.type == QN_JV_LOOP) return v.u.loop->items;
-        qn_jinja_fail(r, QN_E_FORMAT, "a %s cannot be iterated", qn_jv_type(v));
-        return NULL;
+    if (in.type == QN_JV_DICT || (in.type == QN_JV_VIEW && in.flag == 'k'))
+        return qn_jv_find(r, in, item) != NULL;
+    if (in.type == QN_JV_VIEW && in.flag == 'i') {
+        if (item.type != QN_JV_TUPLE || item.u.list->n != 2) return false;
+        const qn_jv *v = qn_jv_find(r, in, item.u.list->v[0]);
+        return v && qn_jv_equal(r, *v, item.u.list->v[1]);
     }
-    const qn_jv list = qn_jv_list(r, QN_JV_LIST, 0);
-    if (v.type == QN_JV_DICT)
-        for (size_t i = 0; i < v.u.dict->n && r->rc == QN_OK; i++)
-            qn_jv_push(r, list, v.u.dict->kv[2 * i]);
-    uint32_t cp = 0;
-    if (v.type == QN_JV_STR)
-        for (size_t i = 0, n = 0; i < v.n && r->rc == QN_OK; i += n) {
-            n = qn_utf8_step(v.u.s + i, v.n - i, &cp);
-            qn_jv_push(r, list, qn_jv_borrow(v.u.s + i, n));
-        }
-    return r->rc == QN_OK ? list.u.list : NULL;
-}
-
-size_t qn_jv_chars(qn_jv v)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < v.n; i++) n += ((unsigned char)v.u.s[i] & 0xC0) != 0x80;
-    return n;
-}
-
-int64_t qn_jv_len(qn_jrun *r, qn_jv v)
-{
-    switch (v.type) {
-    case QN_JV_UNDEF:
-        return 0;
-    case QN_JV_STR:
-        return (int64_t)qn_jv_chars(v);
-    case QN_JV_LIST:
-    case QN_JV_TUPLE:
-        return (int64_t)v.u.list->n;
-    case QN_JV_DICT:
-        return (int64_t)v.u.dict->n;
-    case QN_JV_LOOP:
-        return (int64_t)v.u.loop->items->n;
-    default:
-        qn_jinja_fail(r, QN_E_FORMAT, "a %s has no length", qn_jv_type(v));
-        return 0;
+    if (in.type == QN_JV_RANGE && qn_jv_is_int(item)) {
+        const qn_jrange *g = in.u.range;
+        const int64_t at =
+            g->n ? item.u.i - g->start : 1; /* both are small: ranges hold at most 100000 */
+        return g->n && at % g->step == 0 && at / g->step >= 0 && at / g->step < g->n;
     }
+    return in_elements(r, item, in);
 }
 
-static int64_t clamp(qn_jrun *r, qn_jv v, int64_t other, int64_t n, bool back)
+qn_jv qn_jinja_undefined(qn_jrun *r, qn_jv v)
 {
-    if (v.type == QN_JV_NONE || v.type == QN_JV_UNDEF) return other;
-    if (v.type != QN_JV_INT && v.type != QN_JV_BOOL) {
-        qn_jinja_fail(r, QN_E_FORMAT, "a slice takes integers, found %s", qn_jv_type(v));
-        return 0;
+    const char *s = v.u.s ? v.u.s : "a value";
+    switch ((qn_junknown)v.flag) {
+    case QN_JU_ATTR:
+        return qn_jinja_fail(r, QN_E_FORMAT, "'%s object' has no attribute '%s' (undefined)",
+                             qn_jv_type((qn_jv){.type = (uint8_t)v.n}), s);
+    case QN_JU_ITEM:
+        return qn_jinja_fail(r, QN_E_FORMAT, "%s object has no such element (undefined)",
+                             qn_jv_type((qn_jv){.type = (uint8_t)v.n}));
+    case QN_JU_HINT:
+        return qn_jinja_fail(r, QN_E_FORMAT, "%s (undefined)", s);
+    case QN_JU_UNSAFE:
+        return qn_jinja_fail(r, QN_E_FORMAT, "access to attribute '%s' of a %s is unsafe", s,
+                             qn_jv_type((qn_jv){.type = (uint8_t)v.n}));
+    case QN_JU_NAME:
+        break;
     }
-    int64_t i = v.u.i < 0 ? (v.u.i < -n ? -1 : v.u.i + n) : v.u.i;
-    if (v.u.i < -n) return back ? -1 : 0;
-    if (i >= n) i = back ? n - 1 : n;
-    return i;
-}
-
-qn_jv qn_jv_slice(qn_jrun *r, qn_jv v, const qn_jv at[3])
-{
-    if (v.type != QN_JV_STR && !qn_jv_is_seq(v))
-        return qn_jinja_fail(r, QN_E_FORMAT, "a %s cannot be sliced", qn_jv_type(v));
-    const qn_jlist *l = qn_jv_iter(r, v);
-    const qn_jv out = qn_jv_list(r, v.type == QN_JV_STR ? QN_JV_LIST : (qn_jtype)v.type, 0);
-    if (r->rc != QN_OK) return out;
-    const int64_t n = (int64_t)l->n;
-    int64_t step = at[2].type == QN_JV_INT ? at[2].u.i : 1;
-    if (!step) return qn_jinja_fail(r, QN_E_FORMAT, "the step of a slice is 0");
-    step = step > n + 1 ? n + 1 : step < -n - 1 ? -n - 1 : step;
-    const bool back = step < 0;
-    const int64_t begin = clamp(r, at[0], back ? n - 1 : 0, n, back);
-    const int64_t end = clamp(r, at[1], back ? -1 : n, n, back);
-    for (int64_t i = begin; r->rc == QN_OK && (back ? i > end : i < end); i += step)
-        qn_jv_push(r, out, l->v[i]);
-    if (v.type != QN_JV_STR || r->rc != QN_OK) return out;
-    qn_buf b;
-    qn_buf_init(&b, r->max_output);
-    for (size_t i = 0; i < out.u.list->n; i++)
-        qn_jinja_bytes(r, &b, out.u.list->v[i].u.s, out.u.list->v[i].n);
-    return qn_jv_take(r, &b);
+    return qn_jinja_fail(r, QN_E_FORMAT, "'%s' is undefined", s);
 }
