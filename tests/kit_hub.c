@@ -429,8 +429,12 @@ void kit_hub_file(kit_hub *h, const char *path, const void *bytes, size_t n, boo
     qn_sha256_digest d;
     qn_git_blob_stream *git = NULL;
     file *f = &h->files[0];
+    pthread_mutex_lock(&h->lock);
     while (f < h->files + h->n_files && strcmp(f->path, path) != 0) f++;
-    if (f == h->files + KIT_HUB_FILES) return;
+    if (f == h->files + KIT_HUB_FILES) {
+        pthread_mutex_unlock(&h->lock);
+        return;
+    }
     if (f == h->files + h->n_files) {
         h->n_files++;
         f->path = strdup(path);
@@ -445,6 +449,7 @@ void kit_hub_file(kit_hub *h, const char *path, const void *bytes, size_t n, boo
         qn_git_blob_update(git, f->bytes, n, NULL) == QN_OK)
         (void)qn_git_blob_finish(git, f->git, NULL);
     qn_git_blob_free(git);
+    pthread_mutex_unlock(&h->lock);
 }
 
 void kit_hub_noise(kit_hub *h, const char *path, size_t n, uint64_t seed)
@@ -517,13 +522,17 @@ const char *kit_hub_digest(const kit_hub *h, const char *path)
 
 void kit_hub_list(kit_hub *h, const char *json)
 {
+    pthread_mutex_lock(&h->lock);
     free(h->list);
     h->list = json ? strdup(json) : NULL;
+    pthread_mutex_unlock(&h->lock);
 }
 
 void kit_hub_token(kit_hub *h, const char *token)
 {
+    pthread_mutex_lock(&h->lock);
     snprintf(h->token, sizeof h->token, "%s", token ? token : "");
+    pthread_mutex_unlock(&h->lock);
 }
 
 void kit_hub_fault(kit_hub *h, kit_hub_faults f)

@@ -2,7 +2,7 @@
 /* kit_hub.h - a stand-in hub on this machine: a made-up repository, or a folder, behind the paths and answers of
  * a Hugging Face hub, with faults to order.
  *
- * Thread: the hub has its own threads; set faults before asking.
+ * Thread: the hub has its own threads; change it between questions, not during one.
  */
 #ifndef KIT_HUB_H
 #define KIT_HUB_H
