@@ -109,15 +109,10 @@ static const void *quant_rows(qn_plan *p, const qn_node *n, view x)
 {
     const qn_place *q = &p->places[n->out[0]];
     const qn_value *v = &p->values[n->out[0]];
-    uint8_t *base = at(p, n->out[0]);
     qn_quant_rows_args *a = NEW(p, quant_rows);
     if (!a) return NULL;
-    *a = (qn_quant_rows_args){.q = (int8_t *)base,
+    *a = (qn_quant_rows_args){.q = at(p, n->out[0]),
                               .ld_q = q->ld,
-                              .d = (float *)(void *)(base + q->at_d),
-                              .ld_d = v->cols / v->block,
-                              .sums = (int32_t *)(void *)(base + q->at_sums),
-                              .ld_sums = v->cols / 16,
                               .x = x.data,
                               .ld_x = x.ld,
                               .n = x.n,
@@ -129,18 +124,12 @@ static const void *quant_rows(qn_plan *p, const qn_node *n, view x)
 static const void *linear_i8(qn_plan *p, const qn_node *n, view y, view b)
 {
     const qn_place *q = &p->places[n->in[0]];
-    const qn_value *v = &p->values[n->in[0]];
-    const uint8_t *base = at(p, n->in[0]);
     qn_linear_i8_args *a = NEW(p, linear_i8);
     if (!a) return NULL;
     *a = (qn_linear_i8_args){.y = y.data,
                              .ld_y = y.ld,
-                             .q = (const int8_t *)base,
+                             .q = at(p, n->in[0]),
                              .ld_q = q->ld,
-                             .d = (const float *)(const void *)(base + q->at_d),
-                             .ld_d = v->cols / v->block,
-                             .sums = (const int32_t *)(const void *)(base + q->at_sums),
-                             .ld_sums = v->cols / 16,
                              .w = n->u.linear.w,
                              .bias = n->u.linear.bias,
                              .add = b.data,

@@ -16,7 +16,7 @@ typedef enum qn_space { QN_SPACE_STEP, QN_SPACE_LOGIT } qn_space; /* what a valu
 
 typedef enum qn_val_kind {
     QN_VAL_F32,     /* [rows, cols] f32 */
-    QN_VAL_ROWS_I8, /* what quant_rows makes: codes, scales and sums, one behind the other */
+    QN_VAL_ROWS_I8, /* what quant_rows makes: blocks of codes, scale and sums */
     QN_VAL_DRAWN    /* [rows] qn_drawn */
 } qn_val_kind;
 

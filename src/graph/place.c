@@ -33,19 +33,14 @@ static bool round_up(size_t *n, size_t to)
 /* Strides and bytes of a value at full capacity; false on overflow. */
 static bool measure(qn_place *pl, const qn_value *v, size_t rows)
 {
-    size_t d = 0, sums = 0;
     switch (v->kind) {
     case QN_VAL_F32:
         pl->ld = v->cols; /* rows begin on cache lines: no tile shares one with another row's */
         return round_up(&pl->ld, ALIGN / 4) && qn_mul_size(&pl->bytes, pl->ld * 4, rows) &&
                round_up(&pl->bytes, ALIGN);
     case QN_VAL_ROWS_I8:
-        pl->ld = v->cols;
-        if (!round_up(&pl->ld, ALIGN) || !qn_mul_size(&pl->at_d, pl->ld, rows)) return false;
-        if (!qn_mul_size(&d, (size_t)v->cols / v->block * sizeof(float), rows)) return false;
-        if (!qn_mul_size(&sums, (size_t)v->cols / 16 * sizeof(int32_t), rows)) return false;
-        return qn_add_size(&pl->at_sums, pl->at_d, d) && round_up(&pl->at_sums, ALIGN) &&
-               qn_add_size(&pl->bytes, pl->at_sums, sums) && round_up(&pl->bytes, ALIGN);
+        pl->ld = qn_q_row_bytes(v->cols, v->block);
+        return round_up(&pl->ld, ALIGN) && qn_mul_size(&pl->bytes, pl->ld, rows);
     case QN_VAL_DRAWN:
     default:
         pl->ld = 1;

@@ -103,18 +103,28 @@ typedef struct qn_linear_args {
     const uint32_t *n;
 } qn_linear_args;
 
+/* A row of int8 activations is a sequence of blocks, each with all that a product asks of it in one
+ * place, so that a tile of rows needs one address a row. */
+typedef struct qn_q32 { /* for formats of order BLOCK32 */
+    int8_t q[32];
+    float d, sum; /* sum: of q, exact */
+} qn_q32;
+typedef struct qn_q256 { /* for K formats */
+    int8_t q[256];
+    float d;
+    int32_t sums[16]; /* of 16 q's each */
+} qn_q256;
+static inline size_t qn_q_row_bytes(uint32_t cols, uint32_t block)
+{
+    return block == 32 ? cols / 32 * sizeof(qn_q32) : cols / 256 * sizeof(qn_q256);
+}
+
 /* quant_rows: int8 activations, local to the row (rule R4). Per block of `block` (32 or 256) columns:
- * d = max|x| / 127; q = round-to-nearest-even(x / d), cut to +-127 (0 when d is 0); sums[] = sum of q
- * over each 16.
- * Shapes: q [n, cols] int8; d [n, cols / block] f32; sums [n, cols / 16] int32 (16 q's each: what
- * offsets and K formats need). ld in elements of each. Unit: a row. */
+ * d = max|x| / 127; q = round-to-nearest-even(x / d), cut to +-127 (0 when d is 0).
+ * Shapes: q [n, cols / block] of qn_q32 or qn_q256, rows ld_q bytes apart, a multiple of 4. Unit: a row. */
 typedef struct qn_quant_rows_args {
-    int8_t *q;
+    void *q;
     size_t ld_q;
-    float *d;
-    size_t ld_d;
-    int32_t *sums;
-    size_t ld_sums;
     const float *x;
     size_t ld_x;
     const uint32_t *n;
@@ -125,6 +135,7 @@ typedef struct qn_quant_rows_args {
  * integer sums of a block are exact, each block adds one f32 fused multiply-add, ascending from 0
  * (rule R1). Blocks are 32 columns (affine groups of 64 and 128 are cut), or 256 for K formats; dx is
  * the row's scale of the block, xs its sum of q:
+ * Weights with panels (tensor/panel.h) are read from those, with the same bits.
  *   BLOCK32:   t = d * S, or fmaf(m, xs, d * S) with an offset; S = sum (code) q
  *   BLOCK256:  t = d * S, S = sum over 16s of scale * sum (code) q; with minimums
  *              fmaf(-dmin, sum over 16s of min * xs, d * S)
@@ -132,12 +143,8 @@ typedef struct qn_quant_rows_args {
 typedef struct qn_linear_i8_args {
     float *y;
     size_t ld_y;
-    const int8_t *q;
+    const void *q; /* rows that quant_rows made, ld_q bytes apart */
     size_t ld_q;
-    const float *d;
-    size_t ld_d;
-    const int32_t *sums;
-    size_t ld_sums;
     const qn_matrix *w;
     const float *bias;
     const float *add;

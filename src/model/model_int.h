@@ -7,6 +7,7 @@
 #include "model/family.h"
 #include "model/image.h"
 #include "model/model.h"
+#include "model/panels.h"
 
 struct qn_model {
     atomic_uint refs;
@@ -15,7 +16,8 @@ struct qn_model {
     qn_model_desc desc;
     qn_source source;
     qn_weights weights;
-    qn_image *image; /* NULL: mapped */
+    qn_image *image;  /* NULL: mapped */
+    qn_panels panels; /* empty unless activations are int8 */
     qn_tokenizer *tokenizer;
     uint32_t *ends; /* [n_ends] */
     uint32_t n_ends;

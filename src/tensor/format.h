@@ -40,6 +40,7 @@ typedef struct qn_matrix {
     uint32_t rows, cols;
     size_t ld_bytes, ld_scale;
     const void *data, *scales, *biases;
+    const uint8_t *panels; /* the same weights in the order of tensor/panel.h, or NULL */
 } qn_matrix;
 
 /* Writes columns [begin, begin + n) of row `row` as f32. begin and n are multiples of the block. */

@@ -71,28 +71,27 @@ static void bench_linear(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, 
     op_end();
 }
 
-static void bench_i8(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, uint32_t cols)
+static void bench_i8(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, uint32_t cols,
+                     bool in_panels)
 {
     char what[96];
-    snprintf(what, sizeof what, "linear_i8 %s rows %u [%u, %u]", qn_format_get(fmt)->name, n, outs,
-             cols);
+    snprintf(what, sizeof what, "linear_i8 %s%s rows %u [%u, %u]", qn_format_get(fmt)->name,
+             in_panels ? " panels" : "", n, outs, cols);
     if (!wanted(b, what)) return;
-    const uint32_t block = qn_format_get(fmt)->order == QN_ORDER_BLOCK256 ? 256 : 32;
-    const qn_matrix w = op_matrix(fmt, outs, cols);
-    const qn_linear_i8_args a = {op_fill((size_t)n * outs, 0),
-                                 outs,
-                                 op_bytes((size_t)n * cols),
-                                 cols,
-                                 op_rand((size_t)n * cols / block),
-                                 cols / block,
-                                 (const int32_t *)op_u32((size_t)n * cols / 16, 99),
-                                 cols / 16,
-                                 &w,
-                                 NULL,
-                                 NULL,
-                                 0,
-                                 &n};
-    tell(b, what, best_of(b, QN_K_linear_i8, &a), 2.0 * n * outs * cols, (double)w.ld_bytes * outs);
+    qn_matrix w = op_matrix(fmt, outs, cols);
+    if (!in_panels || op_panels(&w)) {
+        const qn_linear_i8_args a = {op_fill((size_t)n * outs, 0),
+                                     outs,
+                                     op_q_rows(&w, op_rand((size_t)n * cols), n),
+                                     op_q_row_bytes(&w),
+                                     &w,
+                                     NULL,
+                                     NULL,
+                                     0,
+                                     &n};
+        tell(b, what, best_of(b, QN_K_linear_i8, &a), 2.0 * n * outs * cols,
+             (double)w.ld_bytes * outs);
+    }
     op_end();
 }
 
@@ -266,8 +265,12 @@ int main(int argc, char **argv)
     }
     for (int f = 0; f < QN_FMT_COUNT; f++)
         if (qn_format_get((qn_fmt)f)->order != QN_ORDER_WIDEN) {
-            bench_i8(&b, (qn_fmt)f, 1, 1536, 1536);
-            bench_i8(&b, (qn_fmt)f, 128, 1536, 1536);
+            for (int panels = 0; panels < 2; panels++) {
+                bench_i8(&b, (qn_fmt)f, 1, 1536, 1536, panels);
+                bench_i8(&b, (qn_fmt)f, 8, 1536, 1536, panels);
+                bench_i8(&b, (qn_fmt)f, 128, 1536, 1536, panels);
+            }
+            bench_i8(&b, (qn_fmt)f, 1, 65536, 2048, true); /* beyond the caches */
         }
     for (int f = 0; f < QN_KV_FMT_COUNT; f++) {
         bench_attention(&b, (qn_kv_fmt)f, 1, 512);

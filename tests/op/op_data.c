@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "kern/kern_int.h"
 #include "op.h"
+#include "tensor/panel.h"
 
 static void *blocks[4096];
 static size_t n_blocks;
@@ -131,6 +132,32 @@ qn_matrix op_matrix(qn_fmt fmt, uint32_t rows, uint32_t cols)
     w.scales = plane[0];
     w.biases = plane[1];
     return w;
+}
+
+bool op_panels(qn_matrix *w)
+{
+    qn_panel_layout l;
+    if (!qn_panel_layout_of(&l, w)) return false;
+    uint8_t *to = op_bytes(l.bytes * l.panels);
+    qn_panel_pack(to, &l, w, 0, l.panels);
+    w->panels = to;
+    return true;
+}
+
+static uint32_t q_block(const qn_matrix *w)
+{
+    return qn_format_get(w->fmt)->order == QN_ORDER_BLOCK256 ? 256 : 32;
+}
+
+size_t op_q_row_bytes(const qn_matrix *w) { return qn_q_row_bytes(w->cols, q_block(w)); }
+
+uint8_t *op_q_rows(const qn_matrix *w, const float *x, uint32_t n)
+{
+    const qn_kern_table generic = qn_kern_select(0);
+    uint8_t *q = op_bytes(n * op_q_row_bytes(w));
+    const qn_quant_rows_args a = {q, op_q_row_bytes(w), x, w->cols, &n, w->cols, q_block(w)};
+    generic.quant_rows(&a, (qn_span){0, n}, NULL);
+    return q;
 }
 
 size_t op_edges(uint32_t *out, size_t room, uint32_t most)

@@ -44,38 +44,32 @@ static void product_rows(qt *t, const qn_kern_table *k, qn_fmt fmt, uint32_t out
     op_end();
 }
 
-static void i8_rows(qt *t, const qn_kern_table *k, qn_fmt fmt, uint32_t outs, uint32_t cols)
+static void i8_rows(qt *t, const qn_kern_table *k, qn_fmt fmt, uint32_t outs, uint32_t cols,
+                    bool in_panels)
 {
-    enum { MOST = 20 };
-    const uint32_t block = qn_format_get(fmt)->order == QN_ORDER_BLOCK256 ? 256 : 32, one = 1;
-    const qn_matrix w = op_matrix(fmt, outs, cols);
-    const size_t ld_d = cols / block, ld_s = cols / 16;
-    const int8_t *q = op_bytes((size_t)MOST * cols);
-    const float *d = op_rand(MOST * ld_d);
-    const int32_t *sums = (const int32_t *)op_u32(MOST * ld_s, 999);
+    enum { MOST = 30 };
+    const uint32_t one = 1, most = MOST;
+    qn_matrix w = op_matrix(fmt, outs, cols);
+    if (in_panels && !op_panels(&w)) return;
+    const size_t ld_q = op_q_row_bytes(&w);
+    uint8_t *q = op_q_rows(&w, op_rand((size_t)MOST * cols), most);
     float *alone = op_fill((size_t)MOST * outs, 0), *y = op_fill((size_t)MOST * outs, 0);
     for (uint32_t r = 0; r < MOST; r++) {
-        const qn_linear_i8_args a = {alone + (size_t)r * outs,
-                                     outs,
-                                     q + (size_t)r * cols,
-                                     cols,
-                                     d + r * ld_d,
-                                     ld_d,
-                                     sums + r * ld_s,
-                                     ld_s,
-                                     &w,
-                                     NULL,
-                                     NULL,
-                                     0,
-                                     &one};
+        const qn_linear_i8_args a = {
+            alone + (size_t)r * outs, outs, q + r * ld_q, ld_q, &w, NULL, NULL, 0, &one};
         op_run(k, QN_K_linear_i8, &a, (qn_span){0, outs});
     }
     for (uint32_t n = 1; n <= MOST; n++) {
-        const qn_linear_i8_args a = {y, outs, q, cols, d, ld_d, sums, ld_s, &w, NULL, NULL, 0, &n};
+        const qn_linear_i8_args a = {y, outs, q, ld_q, &w, NULL, NULL, 0, &n};
         op_run(k, QN_K_linear_i8, &a, (qn_span){0, outs});
         QT_OKF(t, memcmp(y, alone, (size_t)n * outs * sizeof *y) == 0, "%s: %u rows",
                qn_format_get(fmt)->name, n);
     }
+    w.panels = NULL; /* the file's own order gives the same bits */
+    const qn_linear_i8_args plain = {y, outs, q, ld_q, &w, NULL, NULL, 0, &most};
+    op_run(k, QN_K_linear_i8, &plain, (qn_span){0, outs});
+    QT_OKF(t, memcmp(y, alone, (size_t)MOST * outs * sizeof *y) == 0, "%s without panels",
+           qn_format_get(fmt)->name);
     op_end();
 }
 
@@ -95,7 +89,9 @@ static void edge_products(qt *t, const qn_kern_table *k)
 static void all_i8(qt *t, const qn_kern_table *k)
 {
     for (int f = 0; f < QN_FMT_COUNT; f++)
-        if (qn_format_get((qn_fmt)f)->order != QN_ORDER_WIDEN) i8_rows(t, k, (qn_fmt)f, 19, 512);
+        for (int panels = 0; panels < 2; panels++)
+            if (qn_format_get((qn_fmt)f)->order != QN_ORDER_WIDEN)
+                i8_rows(t, k, (qn_fmt)f, 19, 512, panels);
 }
 
 /* -- attention ------------------------------------------------------------------------------------ */

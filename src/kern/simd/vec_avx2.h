@@ -12,6 +12,7 @@
 
 enum { VF_LEN = 16 };
 enum { VF_TILE_ROWS = 3 };
+#define VF_PANEL_ROWS 4
 #define VF_TILE_OUTS 2 /* 12 accumulators of 16 registers */
 
 typedef struct vf {
@@ -262,6 +263,19 @@ static inline vi vi_spread(uint64_t a, uint64_t b, int shift)
     PER_HALF(vi, _mm256_permutevar8x32_epi32(w, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4)),
              _mm256_permutevar8x32_epi32(w, _mm256_setr_epi32(2, 2, 2, 2, 6, 6, 6, 6)));
 }
+static inline __m256i bit_bytes_8(uint32_t bits, uint8_t v)
+{
+    const __m256i which = _mm256_set1_epi64x((long long)0x8040201008040201u);
+    const __m256i byte = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
+                                          2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    const __m256i spread = _mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), byte);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, which), which),
+                            _mm256_set1_epi8((char)v));
+}
+static inline vi vi_bit_bytes(uint64_t bits, uint8_t v)
+{
+    return (vi){bit_bytes_8((uint32_t)bits, v), bit_bytes_8((uint32_t)(bits >> 32), v)};
+}
 /* maddubs would saturate at 16 bits, so even and odd bytes are widened and multiplied apart. */
 static inline __m256i dot4_8(__m256i acc, __m256i a, __m256i b)
 {
@@ -273,6 +287,16 @@ static inline __m256i dot4_8(__m256i acc, __m256i a, __m256i b)
 static inline vi vi_dot4(vi acc, vi a, vi b)
 {
     PER_HALF(vi, dot4_8(acc.lo, a.lo, b.lo), dot4_8(acc.hi, a.hi, b.hi));
+}
+/* Pairs stay below 2 * 63 * 128, which 16 bits hold. */
+static inline __m256i dot4_low_8(__m256i acc, __m256i a, __m256i b)
+{
+    return _mm256_add_epi32(acc,
+                            _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1)));
+}
+static inline vi vi_dot4_low(vi acc, vi a, vi b)
+{
+    PER_HALF(vi, dot4_low_8(acc.lo, a.lo, b.lo), dot4_low_8(acc.hi, a.hi, b.hi));
 }
 
 static inline float f16_widen(uint16_t h) { return _cvtsh_ss(h); }

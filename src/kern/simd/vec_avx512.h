@@ -12,7 +12,8 @@
 
 enum { VF_LEN = 16 };
 enum { VF_TILE_ROWS = 6 };
-#define VF_TILE_OUTS 4 /* 24 accumulators, 4 weights and a row's vector: 29 of 32 registers */
+#define VF_PANEL_ROWS 12 /* with 8 registers of codes: 25 of 32 */
+#define VF_TILE_OUTS 4   /* 24 accumulators, 4 weights and a row's vector: 29 of 32 registers */
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -111,7 +112,12 @@ static inline vi vi_spread(uint64_t a, uint64_t b, int shift)
     const __m256i w = _mm256_set_m128i(_mm_srli_epi64(v, shift), v);
     return _mm512_permutexvar_epi32(index, _mm512_castsi256_si512(w));
 }
+static inline vi vi_bit_bytes(uint64_t bits, uint8_t v)
+{
+    return _mm512_maskz_set1_epi8(bits, (char)v);
+}
 static inline vi vi_dot4(vi acc, vi a, vi b) { return _mm512_dpbusd_epi32(acc, a, b); }
+static inline vi vi_dot4_low(vi acc, vi a, vi b) { return vi_dot4(acc, a, b); }
 
 static inline float f16_widen(uint16_t h) { return _cvtsh_ss(h); }
 static inline void vf_set2_f16(vf *a, vf *b, const void *p)

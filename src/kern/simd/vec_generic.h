@@ -20,6 +20,7 @@
 enum { VF_LEN = 16 };
 /* The register tile of a product: rows x outputs accumulators. */
 enum { VF_TILE_ROWS = 2 };
+#define VF_PANEL_ROWS 4 /* of a product over panels */
 #define VF_TILE_OUTS 4
 
 typedef struct vf {
@@ -284,6 +285,13 @@ static inline vi vi_spread(uint64_t a, uint64_t b, int shift)
     VF_EACH r.u[i] = (uint32_t)w[i / 4];
     return r;
 }
+/* 64 bytes, each v where its bit is set, else 0. */
+static inline vi vi_bit_bytes(uint64_t bits, uint8_t v)
+{
+    uint8_t b[4 * VF_LEN];
+    for (int i = 0; i < 4 * VF_LEN; i++) b[i] = bits >> i & 1 ? v : 0;
+    return vi_load(b);
+}
 /* Per lane: acc + the four products of unsigned bytes of a and signed bytes of b. */
 static inline vi vi_dot4(vi acc, vi a, vi b)
 {
@@ -291,6 +299,8 @@ static inline vi vi_dot4(vi acc, vi a, vi b)
         (uint32_t)((int32_t)(a.u[i] >> k & 255) * (int8_t)(b.u[i] >> k & 255));
     return acc;
 }
+/* The same where the bytes of a are below 64. */
+static inline vi vi_dot4_low(vi acc, vi a, vi b) { return vi_dot4(acc, a, b); }
 
 /* One half to f32, exact; a NaN stays one, made quiet. */
 static inline float f16_widen(uint16_t h)

@@ -368,18 +368,15 @@ uint32_t lab_accesses(lab_access out[LAB_ACCESSES], const qn_plan *p, uint32_t o
     }
     case QN_K_quant_rows: {
         const qn_quant_rows_args *a = args;
-        block(&l, a->q, a->ld_q, a->cols, 1, ROWS(a), true);
-        block(&l, a->d, a->ld_d, a->cols / a->block, 4, ROWS(a), true);
-        block(&l, a->sums, a->ld_sums, a->cols / 16, 4, ROWS(a), true);
+        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->cols, a->block), 1, ROWS(a), true);
         F32(a->x, a->ld_x, a->cols, false);
         break;
     }
     case QN_K_linear_i8: {
         const qn_linear_i8_args *a = args;
         F32(a->y, a->ld_y, a->w->rows, true);
-        block(&l, a->q, a->ld_q, a->w->cols, 1, ROWS(a), false);
-        block(&l, a->d, a->ld_d, 1, 4, ROWS(a), false);
-        block(&l, a->sums, a->ld_sums, a->w->cols / 16, 4, ROWS(a), false);
+        const bool k = qn_format_get(a->w->fmt)->order == QN_ORDER_BLOCK256;
+        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->w->cols, k ? 256 : 32), 1, ROWS(a), false);
         F32(a->add, a->ld_add, a->w->rows, false);
         break;
     }

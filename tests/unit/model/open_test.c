@@ -470,6 +470,12 @@ static void survives(qt *t, const char *path, const qn_model_options *opt)
     QT_OK(t, rc == QN_OK && n > 5);
 }
 
+static void laying_weights_out_anew_survives_every_failed_allocation(qt *t)
+{
+    survives(t, "tests/golden/llama/gguf-q4_0/model.gguf",
+             &(qn_model_options){.activations = QN_ACTIVATIONS_I8});
+}
+
 static void opening_a_gguf_survives_every_failed_allocation(qt *t)
 {
     survives(t, tiny_gguf(t, &(tiny){.half_gains = true, .tokenizer = true}), NULL);
@@ -507,6 +513,7 @@ QT_MAIN(QT(a_gguf_gives_its_descriptor), QT(a_directory_gives_the_same_descripto
         QT(a_rope_factor_of_zero_is_refused), QT(an_unknown_type_names_the_nearest),
         QT(hostile_configs_are_refused_by_key), QT(links_that_lead_nowhere_are_not_passed_over),
         QT(files_that_are_no_model_are_refused),
+        QT(laying_weights_out_anew_survives_every_failed_allocation),
         QT(opening_a_gguf_survives_every_failed_allocation),
         QT(opening_a_directory_survives_every_failed_allocation),
         QT(opening_with_images_survives_every_failed_allocation))
