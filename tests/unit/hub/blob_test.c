@@ -210,6 +210,7 @@ static void a_hub_that_knows_no_ranges_sends_all_again(qt *t)
         kit_hub_fault(w.kit, faults[i]);
         QT_OKF(t, fetch(&w) == QN_OK, "%zu: %s", i, w.err.msg);
         QT_OK(t, is_right(w.path, w.kit) && is_clean(&w));
+        QT_EQ(t, kit_hub_asked(w.kit, "a.bin"), faults[i].no_range ? 1 : 2);
         end_world(&w);
     }
 }

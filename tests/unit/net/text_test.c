@@ -70,7 +70,8 @@ static void endpoints_are_https_or_this_machine(qt *t)
                                       "https://hub.example/#b",
                                       "hub.example",
                                       "",
-                                      "http://127.0.0.1.a"};
+                                      "http://127.0.0.1.a",
+                                      "http://127.0.0.0.1"};
     for (size_t i = 0; i < QT_LEN(good); i++)
         QT_OKF(t, qn_net_check_endpoint(good[i], NULL) == QN_OK, "%s", good[i]);
     for (size_t i = 0; i < QT_LEN(bad); i++) {
