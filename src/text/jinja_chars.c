@@ -22,6 +22,10 @@ typedef struct case_many {
     uint32_t to[3][3]; /* 0: no more */
 } case_many;
 
+typedef struct fold_many {
+    uint32_t from, to[3];
+} fold_many;
+
 #include "text/jinja_chars.inc"
 
 uint32_t qn_jinja_char(uint32_t cp)
@@ -103,6 +107,17 @@ static size_t lower(uint32_t out[3], qn_jv s, size_t i, uint32_t cp)
     return cased(out, cp, 0);
 }
 
+static size_t folded(uint32_t out[3], uint32_t cp)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < QN_LEN(case_fold); i++) {
+        if (case_fold[i].from != cp) continue;
+        for (; n < 3 && case_fold[i].to[n]; n++) out[n] = case_fold[i].to[n];
+        return n;
+    }
+    return cased(out, cp, 0);
+}
+
 qn_jv qn_jinja_case(qn_jrun *r, qn_jv s, char how)
 {
     qn_buf b;
@@ -126,10 +141,7 @@ qn_jv qn_jinja_case(qn_jrun *r, qn_jv s, char how)
         begin = how == 't'   ? !is_cased(f)
                 : how == 'w' ? (f & QN_JC_SPACE) || (cp < 128 && strchr("-([{<", (int)cp))
                              : false;
-        if (how == 'f' && cp == 0xDF) {
-            out[0] = out[1] = 's';
-            n = 2;
-        }
+        if (how == 'f' && cp >= 128) n = folded(out, cp);
         for (size_t k = 0; k < n; k++) w += qn_utf8_encode(text + w, out[k]);
         qn_jinja_bytes(r, &b, text, w);
     }

@@ -288,7 +288,7 @@ qn_jv qn_jinja_binary(qn_jrun *r, char op, qn_jv a, qn_jv b)
     if (op == '%' && a.type == QN_JV_STR) return qn_jinja_percent(r, a, b);
     if (a.type == QN_JV_UNDEF) return qn_jinja_undefined(r, a);
     if (b.type == QN_JV_UNDEF) return qn_jinja_undefined(r, b);
-    if (op == '-' && a.type == QN_JV_VIEW)
+    if (op == '-' && (a.type == QN_JV_VIEW || b.type == QN_JV_VIEW))
         return qn_jinja_fail(r, QN_E_UNSUPPORTED, "arithmetic of sets");
     return qn_jinja_fail(r, QN_E_FORMAT, "unsupported operand types for %s: %s and %s",
                          op == 'p'   ? "**"
@@ -379,6 +379,9 @@ static qn_jv slice(qn_jrun *r, const qn_jnode *n)
     const qn_jv at[3] = {n->b ? qn_jinja_eval(r, n->b) : qn_jv_none(),
                          n->c ? qn_jinja_eval(r, n->c) : qn_jv_none(),
                          n->d ? qn_jinja_eval(r, n->d) : qn_jv_none()};
+    if (r->rc == QN_OK && r->lenient && v.type != QN_JV_STR && !qn_jv_is_seq(v) &&
+        v.type != QN_JV_UNDEF)
+        return missing(v, "an element", QN_JU_ITEM);
     return r->rc == QN_OK ? qn_jv_slice(r, v, at) : v;
 }
 

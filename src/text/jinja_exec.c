@@ -75,15 +75,36 @@ static void check_spaces(qn_jrun *r, const qn_jnode *t)
         qn_jinja_fail(r, QN_E_FORMAT, "cannot assign attribute on non-namespace object");
 }
 
+/* What a filter or call puts out must be text by itself: jinja2 joins it as it is, and finds that out
+ * when the whole around it has run. */
+static void write_text(qn_jrun *r, qn_jv v)
+{
+    if (v.type == QN_JV_STR)
+        qn_jv_write(r, r->out, v, false);
+    else
+        r->no_text = true;
+}
+
+static void joined(qn_jrun *r, bool before)
+{
+    if (r->no_text)
+        qn_jinja_fail(r, QN_E_FORMAT, "a filter or call gave no text where text stands");
+    r->no_text = before;
+}
+
 /* The body's text as a value; markup where escaping is on. */
 static qn_jv capture(qn_jrun *r, const qn_jnode *body, qn_jscope *inner)
 {
     qn_buf b, *out = r->out;
     qn_jscope *scope = r->scope;
+    const bool no_text = r->no_text;
     qn_buf_init(&b, r->max_output);
     r->out = &b;
     r->scope = inner;
+    r->no_text = false;
     qn_jinja_exec(r, body);
+    if (r->flow != QN_JF_ON) r->no_text = false; /* the loop goes on without this text */
+    joined(r, no_text);
     r->scope = scope;
     r->out = out;
     return qn_jv_take(r, &b);
@@ -112,7 +133,7 @@ static void loop(qn_jrun *r, const qn_jnode *n, qn_jv over, qn_jscope *around, u
     l->over = loop_over(r, n, over, around);
     qn_jit_begin(r, &l->it, l->over);
     const qn_jv lv = {.type = QN_JV_LOOP, .u.loop = l};
-    for (qn_jv x; r->rc == QN_OK && qn_jloop_next(r, l, &x) && qn_jinja_step(r, 1); any = true) {
+    for (qn_jv x; r->rc == QN_OK && qn_jloop_next(r, l, &x) && qn_jinja_step(r, 1);) {
         r->scope = qn_jinja_scope(r, around, n->hidden);
         if (n->caller) qn_jinja_define(r, r->scope, "loop", lv);
         qn_jinja_assign(r, n->a, x);
@@ -120,10 +141,8 @@ static void loop(qn_jrun *r, const qn_jnode *n, qn_jv over, qn_jscope *around, u
         const qn_jflow flow = r->flow;
         r->flow = QN_JF_ON;
         r->line = n->line;
-        if (flow == QN_JF_BREAK) {
-            any = true;
-            break;
-        }
+        any |= flow == QN_JF_ON; /* else: no round came to its end, odd as that is */
+        if (flow == QN_JF_BREAK) break;
     }
     if (r->rc == QN_OK && !any && n->e) {
         r->scope = qn_jinja_scope(r, around, n->hidden_else);
@@ -138,10 +157,13 @@ static qn_jv loop_text(qn_jrun *r, const qn_jnode *n, qn_jv over, qn_jscope *aro
     qn_buf b, *out = r->out;
     if (r->rc == QN_OK && r->calls >= r->max_calls)
         return qn_jinja_fail(r, QN_E_LIMIT, "more than %u calls inside each other", r->max_calls);
+    const bool no_text = r->no_text;
     qn_buf_init(&b, r->max_output);
     r->out = &b;
     r->calls++;
+    r->no_text = false;
     loop(r, n, over, around, depth);
+    joined(r, no_text);
     r->calls--;
     r->out = out;
     return qn_jv_marked(qn_jv_take(r, &b), r->escapes);
@@ -194,8 +216,7 @@ static void exec_call(qn_jrun *r, const qn_jnode *n)
     const qn_jv caller = macro_of(r, n);
     const qn_jargs none = {0};
     if (!n->d) { /* generation: the body as it is */
-        const qn_jv v = r->rc == QN_OK ? qn_jinja_call(r, caller, &none) : caller;
-        if (r->rc == QN_OK) qn_jinja_write_out(r, v);
+        write_text(r, r->rc == QN_OK ? qn_jinja_call(r, caller, &none) : caller);
         return;
     }
     const qn_jv f = qn_jinja_eval(r, n->d->a);
@@ -212,8 +233,7 @@ static void exec_call(qn_jrun *r, const qn_jnode *n)
     named[a.n_named++] = caller;
     a.name = names;
     a.named = named;
-    const qn_jv v = qn_jinja_call(r, f, &a);
-    if (r->rc == QN_OK) qn_jinja_write_out(r, v);
+    write_text(r, qn_jinja_call(r, f, &a));
 }
 
 static void exec_if(qn_jrun *r, const qn_jnode *n)
@@ -248,8 +268,8 @@ static void exec_captured(qn_jrun *r, const qn_jnode *n)
     if (set && r->escapes) v = qn_jv_marked(qn_jv_soft(r, v), true);
     if (set)
         qn_jinja_assign(r, n->a, v);
-    else if (r->rc == QN_OK)
-        qn_jv_write(r, r->out, v, false);
+    else
+        write_text(r, v);
 }
 
 static void exec_scope(qn_jrun *r, const qn_jnode *n)
@@ -301,7 +321,9 @@ static void exec_output(qn_jrun *r, const qn_jnode *n)
 {
     for (const qn_jnode *x = n->a; x && r->rc == QN_OK; x = x->next) {
         r->line = x->line;
+        r->lenient = x->constant;
         const qn_jv v = qn_jinja_eval(r, x);
+        r->lenient = false;
         if (r->rc == QN_OK) qn_jinja_write_out(r, v);
     }
 }
@@ -477,6 +499,7 @@ qn_code qn_jinja_render(qn_buf *text, const qn_jinja *t, const qn_jinja_input *i
         variables(&r, globals, in->variables[i]);
     r.scope = r.root = qn_jinja_scope(&r, globals, t->root->hidden);
     if (r.rc == QN_OK) qn_jinja_exec(&r, t->root->b);
+    joined(&r, false);
     qn_arena_fini(&r.arena);
     if (r.rc != QN_OK) qn_buf_truncate(text, before);
     return r.rc;

@@ -237,7 +237,12 @@ static qn_jv f_batch(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
     qn_jgen *g = qn_jv_gen(r, &out, 'b', v);
     (void)a;
     if (!g) return out;
-    g->count = qn_jv_is_num(x[0]) && x[0].type != QN_JV_REAL ? x[0].u.i : -1;
+    g->path = x[0];
+    g->want = qn_jv_is_int(x[0]);
+    g->attr = qn_jv_is_num(x[0]);
+    g->count = g->want ? x[0].u.i : -1;
+    if (!g->want && g->attr && fabs(x[0].u.d) < 1e15) g->count = (int64_t)ceil(x[0].u.d);
+    if (!g->want && g->attr && (double)g->count != x[0].u.d) g->count = -1;
     if (qn_jv_is_given(x[1])) g->fill = x[1];
     return out;
 }
@@ -248,7 +253,7 @@ static qn_jv f_slice(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
     qn_jgen *g = qn_jv_gen(r, &out, 'l', v);
     (void)a;
     if (!g) return out;
-    g->count = qn_jinja_int_of(r, x[0], 1);
+    g->path = x[0];
     if (qn_jv_is_given(x[1])) g->fill = x[1];
     return out;
 }

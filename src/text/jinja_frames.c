@@ -207,6 +207,32 @@ static void expressions(qn_jparse *p, frame *f, const qn_jnode *n)
     for (; n && p->rc == QN_OK; n = n->next) one_expression(p, f, n);
 }
 
+/* Whether jinja2 can evaluate an expression when it compiles. */
+static bool constant(const qn_jnode *n)
+{
+    for (; n; n = n->next) {
+        if (n->kind == QN_JN_NAME || n->kind == QN_JN_CALL || (n->kind == QN_JN_COND && !n->c) ||
+            (n->kind == QN_JN_ARG && n->op))
+            return false;
+        if (n->kind == QN_JN_FILTER &&
+            qn_jinja_is_one_of(n->s, "map select reject selectattr rejectattr random"))
+            return false;
+        if (!constant(n->a) || !constant(n->b) || !constant(n->c) || !constant(n->d)) return false;
+    }
+    return true;
+}
+
+static void output(qn_jparse *p, frame *f, qn_jnode *n)
+{
+    for (qn_jnode *x = n->a; x; x = x->next) {
+        const qn_jnode one = {
+            .kind = x->kind, .op = x->op, .s = x->s, .a = x->a, .b = x->b, .c = x->c, .d = x->d};
+        x->constant = constant(&one);
+        if (!x->constant) p->said = x->line;
+    }
+    expressions(p, f, n->a);
+}
+
 static void body(qn_jparse *p, frame *f, qn_jnode *n);
 
 static qn_jname *hidden(qn_jparse *p, const frame *f)
@@ -247,6 +273,7 @@ static void for_body(qn_jparse *p, frame *f, qn_jnode *n)
     targets(p, &in, n->a, true);
     symbols(p, &in, n->d);
     one_expression(p, f, n->b);
+    p->said = n->line;
     if (n->c) {
         targets(p, &test, n->a, true);
         one_load(p, &test, n->c);
@@ -262,6 +289,7 @@ static void for_body(qn_jparse *p, frame *f, qn_jnode *n)
 static void macro_body(qn_jparse *p, frame *f, qn_jnode *n)
 {
     frame in = inner(f, false);
+    p->said = n->line;
     bool own_caller = false, own_kwargs = false, own_varargs = false;
     for (qn_jnode *x = n->a; x; x = x->next) {
         own_kwargs |= !strcmp(x->s, "kwargs");
@@ -296,6 +324,7 @@ static void scope_body(qn_jparse *p, qn_jnode *n, qn_jnode *inside, frame *in)
 static void with_body(qn_jparse *p, frame *f, qn_jnode *n)
 {
     frame in = inner(f, f->in_loop);
+    n->line = p->said; /* jinja2 marks no line for it */
     for (qn_jnode *t = n->a; t; t = t->next->next) {
         one_expression(p, f, t->next);
         targets(p, &in, t, true);
@@ -309,9 +338,10 @@ static void statement(qn_jparse *p, frame *f, qn_jnode *n)
     soft.soft = true;
     switch ((qn_jkind)n->kind) {
     case QN_JN_OUTPUT:
-        expressions(p, f, n->a);
+        output(p, f, n);
         break;
     case QN_JN_IF:
+        p->said = n->line;
         one_expression(p, &soft, n->a);
         body(p, &soft, n->b);
         body(p, &soft, n->c);
@@ -320,15 +350,18 @@ static void statement(qn_jparse *p, frame *f, qn_jnode *n)
         for_body(p, f, n);
         break;
     case QN_JN_SET:
+        p->said = n->line;
         one_expression(p, f, n->b);
         break;
     case QN_JN_SET_BLOCK:
         scope_body(p, n, n->c, &in);
+        p->said = n->line;
         one_expression(p, &in, n->b);
         break;
     case QN_JN_FILTER_BLOCK:
         one_load(p, &in, n->a);
         scope_body(p, n, n->b, &in);
+        p->said = n->line;
         one_expression(p, &in, n->a);
         break;
     case QN_JN_AUTOESCAPE:
@@ -344,6 +377,7 @@ static void statement(qn_jparse *p, frame *f, qn_jnode *n)
         break;
     case QN_JN_CALL_BLOCK:
         macro_body(p, f, n);
+        p->said = n->line;
         one_expression(p, f, n->d);
         break;
     case QN_JN_BREAK:
@@ -400,6 +434,7 @@ const qn_jnode *qn_jinja_find_block(const qn_jnode *n, const char *name)
 void qn_jinja_frames(qn_jparse *p, qn_jnode *root)
 {
     frame f = {.top = true};
+    p->said = 1;
     symbols(p, &f, root->b);
     root->hidden = hidden(p, &f);
     body(p, &f, root->b);

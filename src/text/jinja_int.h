@@ -102,6 +102,7 @@ typedef struct qn_jnode {
     uint8_t kind; /* qn_jkind */
     char op;
     bool caller, kwargs, varargs; /* of a macro: its body reads them */
+    bool constant;                /* of what is put out: jinja2 evaluates it when it compiles */
     uint32_t line;
     const char *s, *s2; /* s: NUL behind [n] */
     size_t n;
@@ -123,6 +124,7 @@ typedef struct qn_jparse {
     qn_arena *arena;
     const qn_jtok *t; /* the present token; the last one is QN_JT_END */
     uint32_t depth;
+    uint32_t said; /* the line that jinja2's own program was last marked with */
     qn_jname *names;
     qn_code rc;
     qn_err *err;
@@ -316,6 +318,8 @@ typedef struct qn_jrun {
     size_t max_output;
     uint32_t line, frames, calls, max_calls;
     bool escapes; /* inside of autoescape */
+    bool no_text; /* something that is no text was put out as it is */
+    bool lenient; /* a constant is evaluated: what cannot be sliced is undefined */
     qn_jflow flow;
     qn_code rc;
     qn_err *err;

@@ -28,7 +28,7 @@ static bool begin_gen(qn_jrun *r, qn_jgen *g)
 {
     const size_t skip = g->attr ? 1 : 0;
     g->begun = true;
-    if (strchr("msi", g->kind) && !qn_jv_true(g->value)) {
+    if (strchr("ms", g->kind) && !qn_jv_true(g->value)) {
         g->done = true;
         return false;
     }
@@ -58,6 +58,7 @@ static bool begin_gen(qn_jrun *r, qn_jgen *g)
         qn_jlist *all = qn_jv_all(r, g->value);
         if (!all) return false;
         g->value = (qn_jv){.type = QN_JV_LIST, .u.list = all};
+        g->count = qn_jinja_int_of(r, g->path, 1);
         if (!g->count) qn_jinja_fail(r, QN_E_FORMAT, "division by zero");
         return r->rc == QN_OK;
     }
@@ -125,6 +126,12 @@ static bool batch(qn_jrun *r, qn_jgen *g, qn_jv *v)
         qn_jv_push(r, row, x);
     }
     g->done = true;
+    if (row.u.list->n && g->fill.type != QN_JV_NONE && !g->want) {
+        if (g->path.type == QN_JV_UNDEF)
+            qn_jinja_undefined(r, g->path);
+        else if (!g->attr || (int64_t)row.u.list->n < g->count)
+            qn_jinja_fail(r, QN_E_FORMAT, "batch takes the length of a row as an integer");
+    }
     while (r->rc == QN_OK && row.u.list->n && g->fill.type != QN_JV_NONE &&
            (int64_t)row.u.list->n < g->count)
         qn_jv_push(r, row, g->fill);

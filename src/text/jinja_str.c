@@ -322,7 +322,7 @@ static qn_jv m_split(qn_jrun *r, qn_jv s, const char *name, const qn_jv *x)
 static qn_jv m_lines(qn_jrun *r, qn_jv s, const char *name, const qn_jv *x)
 {
     (void)name;
-    return qn_jinja_lines(r, s, qn_jinja_true_of(x[0], false));
+    return qn_jinja_lines(r, s, qn_jinja_int_of(r, x[0], 0) != 0);
 }
 static qn_jv m_affix(qn_jrun *r, qn_jv s, const char *name, const qn_jv *x)
 {

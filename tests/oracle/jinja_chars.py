@@ -69,5 +69,8 @@ def points(x):
     return "{" + ", ".join(f"{ord(y):#x}" for y in x) + "}"
 
 
+FOLDS = [(c, chr(c).casefold()) for c in POINTS if chr(c).casefold() != chr(c).lower() and chr(c) != "Σ"]
 rows([f"{{{c:#x}, {{{points(h[0])}, {points(h[1])}, {points(h[2])}}}}}," for c, h in many], 2)
+print("};\n\n/* What casefold changes otherwise than lower. */\nstatic const fold_many case_fold[] = {")
+rows([f"{{{c:#x}, {points(f)}}}," for c, f in FOLDS], 4)
 print("};")

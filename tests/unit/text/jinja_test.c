@@ -156,28 +156,124 @@ static void refuses_with_a_line(qt *t)
     qn_json_free(v);
 }
 
+/* Everything that allocates in its own way. */
+static const char busy[] =
+    "{% macro g() %}{{ caller(1) }}{% endmacro %}{% macro f(a, b=2) %}{{ a|upper }}{{ varargs }}{{ "
+    "kwargs }}{% endmacro %}"
+    "{% for x in msgs if x.role == 'user' %}{{ f(x.content, 1, 2, c=3) ~ x|tojson(indent=2) }}"
+    "{{ loop.length }}{% endfor %}{{ a|sort }}{{ msgs|groupby('role')|length }}"
+    "{{ a|map('string')|join(',') }}{{ msgs|selectattr('role')|list|length }}{{ m|dictsort }}"
+    "{{ '%s %5d' % (s, 3) }}{{ '{:>{}}|{a}'.format(s, 20, a=1) }}{{ s.split('o') }}{{ s[::-1] }}"
+    "{{ s|wordwrap(4) }}{{ m|pprint }}{{ '<a>'|e }}{{ s|safe + '<' }}{{ a|batch(2, 0)|list }}"
+    "{% set n = namespace(c=1) %}{% set n.c = [1] + a %}{{ n }}{{ range(3) }}{{ m.items() }}"
+    "{% set x | upper %}{{ s }}{% endset %}{{ x }}{{ dict(a=1) }}{{ a|unique|list }}{{ 1.5|round }}"
+    "{% call(q) g() %}{% endcall %}";
+
 static void survives_every_failing_allocation(qt *t)
 {
-    static const char source[] = "{% macro f(a) %}{{ a|upper }}{% endmacro %}{% for x in msgs %}"
-                                 "{{ f(x.content) ~ x|tojson }}{% endfor %}{{ a|sort }}";
     qn_json *v = NULL;
     qn_err err = {0};
     QT_EQ(t, qn_json_parse(&v, values, strlen(values), 1 << 20, &err), QN_OK);
     const size_t live = qn_alloc_live();
     qn_code rc = QN_E_NOMEM;
-    for (size_t i = 0; i < 2000 && rc != QN_OK; i++) {
+    size_t i = 0;
+    for (; i < 20000 && rc == QN_E_NOMEM; i++) {
         qn_buf b;
         qn_buf_init(&b, 1 << 20);
         qn_alloc_fail_after(i);
-        rc = render(&b, source, v, &err);
+        rc = render(&b, busy, v, &err);
         qn_alloc_fail_after(SIZE_MAX);
-        QT_OKF(t, rc == QN_OK || rc == QN_E_NOMEM, "%zu: %s", i, err.msg);
+        QT_OKF(t, rc == QN_E_NOMEM || b.len, "%zu: %s", i, err.msg);
         qn_buf_fini(&b);
         QT_EQ(t, qn_alloc_live(), live);
     }
-    QT_EQ(t, rc, QN_OK);
+    QT_OKF(t, rc == QN_OK, "%d %s", (int)rc, err.msg);
+    QT_OKF(t, i > 50, "%zu", i);
     qn_json_free(v);
 }
 
+/* Each ends at a ceiling, by its code, whatever it is that grows. */
+static void what_grows_ends_at_a_ceiling(qt *t)
+{
+    static const char *const hostile[] = {
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor "
+        "%}",
+        "{% set n = namespace(l=[1]) %}{% for i in range(99) %}{% set n.l = n.l + n.l %}{% endfor "
+        "%}",
+        "{{ 'x'.center(10**9) }}",
+        "{{ 'x' * 10**12 }}",
+        "{{ [1] * 10**12 }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '{:1000000000}'.format(1) }}",
+        "{{ ('a' * 10**6).replace('', 'b' * 10**6) }}",
+        "{{ ('ab' * 10**6)|replace('a', 'x' * 10**3)|length }}",
+        "{{ ([[0] * 10**4] * 10**4)|tojson }}",
+        "{{ [1]|tojson(indent=10**9) }}",
+        "{{ ([0] * 10**6)|batch(10**9, 1)|list }}",
+        "{{ [0]|slice(10**9)|list }}",
+        "{{ ('a b ' * 10**6)|wordwrap(1)|wordwrap(1)|wordwrap(1)|wordwrap(1)|length }}",
+        "{{ 'a'|indent(10**9, true) }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+        "{% block a %}{{ self.a() }}{% endblock %}",
+        "{% set n = namespace(l=[]) %}{% for i in range(4000) %}{% set n.l = [n.l] %}{% endfor %}"
+        "{{ n.l }}",
+        "{% set n = namespace(l=[]) %}{% for i in range(4000) %}{% set n.l = [n.l] %}{% endfor %}"
+        "{{ n.l|tojson(indent=2) }}",
+        "{% set n = namespace(l=[]) %}{% for i in range(4000) %}{% set n.l = n.l|map('list') %}"
+        "{% endfor %}{{ n.l|list }}",
+        "{% set n = namespace(d={}) %}{% for i in range(99999) %}{% for j in range(99999) %}"
+        "{% set n.d = dict(n.d, **{i ~ '_' ~ j: 1}) %}{% endfor %}{% endfor %}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{{ s|upper }}{% endfor %}{% endfor "
+        "%}",
+    };
+    qn_json *v = NULL;
+    qn_err err = {0};
+    QT_EQ(t, qn_json_parse(&v, values, strlen(values), 1 << 20, &err), QN_OK);
+    for (size_t i = 0; i < QT_LEN(hostile); i++) {
+        qn_buf b;
+        qn_buf_init(&b, (size_t)1 << 30);
+        const qn_code rc = render(&b, hostile[i], v, &err);
+        QT_OKF(t, rc == QN_E_LIMIT, "%s: %d %s", hostile[i], (int)rc, err.msg);
+        QT_EQ(t, b.len, 0);
+        qn_buf_fini(&b);
+    }
+    qn_json_free(v);
+}
+
+/* Variables that nobody meant: deep, wide, empty, strange. A template meets them or refuses. */
+static void strange_variables_are_met_or_refused(qt *t)
+{
+    static const char source[] = "{% for m in messages %}{{ m.role }}{{ m['content']|trim }}{{ "
+                                 "m|tojson }}{{ m.x.y }}{% endfor %}"
+                                 "{{ tools|length }}{{ messages|map(attribute='content')|join }}";
+    static const char *const strange[] = {
+        "{}",
+        "{\"messages\": null}",
+        "{\"messages\": 7}",
+        "{\"messages\": \"text\"}",
+        "{\"messages\": [[], {}, null, 1e308, \"x\"]}",
+        "{\"messages\": {\"role\": 1}}",
+        "{\"messages\": [{\"role\": {\"a\": []}, \"content\": [[[[]]]]}]}",
+        "{\"loop\": 1, \"self\": 2, \"range\": 3, \"messages\": []}",
+        "{\"\": 1, \"messages\": [{\"\": \"\", \"items\": 1, \"role\": \"\\u0000\"}]}",
+        "{\"messages\": [{\"role\": 9223372036854775807, \"content\": -0.0}]}",
+    };
+    for (size_t i = 0; i < QT_LEN(strange); i++) {
+        qn_json *v = NULL;
+        qn_buf b;
+        qn_err err = {0};
+        qn_buf_init(&b, 1 << 20);
+        QT_EQ(t, qn_json_parse(&v, strange[i], strlen(strange[i]), 1 << 20, &err), QN_OK);
+        const qn_code rc = render(&b, source, v, &err);
+        QT_OKF(t, rc == QN_OK || (rc == QN_E_FORMAT && strstr(err.msg, "line 1")), "%s: %d %s",
+               strange[i], (int)rc, err.msg);
+        qn_buf_fini(&b);
+        qn_json_free(v);
+    }
+}
+
 QT_MAIN(QT(renders_what_jinja2_renders), QT(refuses_with_a_line),
-        QT(survives_every_failing_allocation))
+        QT(survives_every_failing_allocation), QT(what_grows_ends_at_a_ceiling),
+        QT(strange_variables_are_met_or_refused))
