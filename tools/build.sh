@@ -14,7 +14,11 @@ options=()
 [ -z "${CI:-}" ] || options+=(-DQUERN_WERROR=ON)
 [ -z "${QUERN_TEST_STARTER:-}" ] || options+=("-DQUERN_STARTER=$QUERN_TEST_STARTER")
 [ -z "${QUERN_TEST_GEMMA_FILE:-}" ] || options+=("-DQUERN_GEMMA=$QUERN_TEST_GEMMA_FILE")
-cmake --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log"; exit 1; }
+# Ninja configures anew by itself when a list of files changed; that leaves the first time and new options.
+ninja=build/$preset/build.ninja
+if [ ${#options[@]} -gt 0 ] || [ ! -f "$ninja" ] || [ CMakePresets.json -nt "$ninja" ]; then
+  cmake --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log"; exit 1; }
+fi
 if [ -t 1 ]; then
   cmake --build --preset "$preset" "${targets[@]}"
 else
