@@ -42,5 +42,7 @@ qn_code qn_chat_answer(qn_chat *c, bool *interrupted, qn_err *err);
 qn_code qn_chat_ask(qn_chat *c, qn_str text, bool *interrupted, qn_err *err);
 /* A line that begins with "/". Errors: INVAL (no such command, bad value), those of what it does. */
 qn_code qn_chat_command(qn_chat *c, qn_str line, qn_err *err);
+/* chat_set.c: what follows "/set". Errors: INVAL (no such setting, bad value). */
+qn_code qn_chat_set(qn_chat *c, qn_str arg, qn_err *err);
 
 #endif

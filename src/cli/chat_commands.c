@@ -71,64 +71,6 @@ static qn_code load(qn_chat *c, qn_str arg, qn_err *err)
     return QN_OK;
 }
 
-static bool is_sampling(const qn_opt *o)
-{
-    return o->at >= offsetof(qn_chat_opts, sampling) &&
-           o->at < offsetof(qn_chat_opts, sampling) + sizeof(qn_sampling);
-}
-
-/* Rows of the option table that draw tokens; NULL when there is none of that name. "_" is "-". */
-static const qn_opt *setting(char name[64], qn_str said)
-{
-    snprintf(name, 64, "%.*s", QN_STR_ARG(said));
-    for (char *p = name; *p; p++)
-        if (*p == '_') *p = '-';
-    for (const qn_opt *o = qn_verb_chat.options; o->name; o++)
-        if (is_sampling(o) && strcmp(o->name, name) == 0) return o;
-    return NULL;
-}
-
-static void list_settings(const qn_chat *c)
-{
-    for (const qn_opt *o = qn_verb_chat.options; o->name; o++) {
-        const char *at = (const char *)&c->opts + o->at;
-        char value[40] = "-";
-        if (!is_sampling(o) || !o->help) continue;
-        const bool given = *(const bool *)(const void *)((const char *)&c->opts + o->given);
-        if (given && o->kind == QN_OPT_F32)
-            snprintf(value, sizeof value, "%g", (double)*(const float *)(const void *)at);
-        if (given && o->kind == QN_OPT_U32)
-            snprintf(value, sizeof value, "%u", *(const uint32_t *)(const void *)at);
-        if (given && o->kind == QN_OPT_U64)
-            snprintf(value, sizeof value, "%llu",
-                     (unsigned long long)*(const uint64_t *)(const void *)at);
-        fprintf(c->io->err, "  %-20s %-8s %s\n", o->name, value, o->help);
-    }
-}
-
-static qn_code set(qn_chat *c, qn_str arg, qn_err *err)
-{
-    char name[64], value[64];
-    qn_str word = {0}, rest = arg;
-    if (!arg.n) {
-        list_settings(c);
-        return QN_OK;
-    }
-    (void)qn_str_split(&word, &rest, ' ');
-    rest = qn_str_trim(rest);
-    const qn_opt *o = setting(name, word);
-    if (!o) return qn_fail(err, QN_E_INVAL, "/set knows no \"%s\"; /set lists what it knows", name);
-    if (!rest.n) {
-        *(bool *)(void *)((char *)&c->opts + o->given) = false;
-        fprintf(c->io->err, "[%s: as the model or the program has it]\n", name);
-        return QN_OK;
-    }
-    snprintf(value, sizeof value, "%.*s", QN_STR_ARG(rest));
-    QN_TRY(qn_opts_set(&c->opts, &qn_verb_chat, qn_str_z(name), value, err));
-    fprintf(c->io->err, "[%s %s]\n", name, value);
-    return QN_OK;
-}
-
 static qn_code undo(qn_chat *c, qn_str arg, qn_err *err)
 {
     (void)arg;
@@ -169,7 +111,7 @@ static const command *all_commands(void)
         {"system", "TEXT", "what the model is told first; without TEXT nothing", set_system},
         {"save", "FILE", "write the conversation", save},
         {"load", "FILE", "go on with a saved one", load},
-        {"set", "NAME VALUE", "how tokens are drawn; alone: list, without VALUE: back", set},
+        {"set", "NAME VALUE", "how tokens are drawn; alone it lists all", qn_chat_set},
         {"undo", NULL, "take back the last message and its answer", undo},
         {"regenerate", NULL, "another answer to the last message", regenerate},
         {"quit", NULL, "end", quit},

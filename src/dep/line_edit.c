@@ -45,6 +45,13 @@ static char *prompt_of(EditLine *el)
     return (char *)(uintptr_t)e->prompt; /* libedit only reads it */
 }
 
+/* Whether the terminal puts marks around what is pasted. */
+static void brackets(const qn_line_edit *e, bool on)
+{
+    fputs(on ? "\033[?2004h" : "\033[?2004l", e->screen);
+    fflush(e->screen);
+}
+
 static unsigned char interrupt_key(EditLine *el, int key)
 {
     qn_line_edit *e = self(el);
@@ -58,34 +65,51 @@ static unsigned char interrupt_key(EditLine *el, int key)
 /* libedit's handler gives the terminal back before the program stops, and takes it again after. */
 static unsigned char suspend_key(EditLine *el, int key)
 {
-    (void)el, (void)key;
+    const qn_line_edit *e = self(el);
+    (void)key;
+    brackets(e, false);
     (void)raise(SIGTSTP);
+    brackets(e, true);
     return CC_REFRESH;
+}
+
+typedef struct pasted { /* on its way into the line */
+    EditLine *el;
+    wchar_t text[512];
+    size_t n, total;
+} pasted;
+
+static void put_pasted(pasted *p, wchar_t c)
+{
+    if (c == L'\r') c = L'\n';
+    if ((c < 0x20 && c != L'\n' && c != L'\t') || (c >= 0x7f && c < 0xa0)) return;
+    if (++p->total > MAX_PASTE) return;
+    p->text[p->n++] = c == L'\t' ? L' ' : c;
+    if (p->n + 1 < QN_LEN(p->text)) return;
+    p->text[p->n] = L'\0';
+    (void)el_winsertstr(p->el, p->text);
+    p->n = 0;
 }
 
 /* Everything up to "ESC [ 2 0 1 ~". Control characters but line ends and tabs are left out. */
 static unsigned char paste_key(EditLine *el, int key)
 {
     static const wchar_t end[] = L"\033[201~";
-    wchar_t text[512], c = 0;
-    size_t n = 0, matched = 0, total = 0;
+    pasted p = {.el = el};
+    wchar_t c = 0;
+    size_t matched = 0;
     (void)key;
     while (end[matched] && el_wgetc(el, &c) == 1) {
         if (c == end[matched]) {
             matched++;
             continue;
         }
+        for (size_t i = 0; i < matched; i++) put_pasted(&p, end[i]); /* it was text after all */
         matched = c == end[0];
-        if (c == L'\r') c = L'\n';
-        if ((c < 0x20 && c != L'\n' && c != L'\t') || (c >= 0x7f && c < 0xa0)) continue;
-        if (++total > MAX_PASTE) continue;
-        text[n++] = c == L'\t' ? L' ' : c;
-        text[n] = L'\0';
-        if (n + 1 < QN_LEN(text)) continue;
-        (void)el_winsertstr(el, text);
-        n = 0;
+        if (!matched) put_pasted(&p, c);
     }
-    if (n) (void)el_winsertstr(el, text);
+    p.text[p.n] = L'\0';
+    if (p.n) (void)el_winsertstr(el, p.text);
     return CC_REFRESH;
 }
 
@@ -205,19 +229,43 @@ void qn_line_edit_close(qn_line_edit *e)
     qn_free(e);
 }
 
+/* libedit's handler has given the terminal back and sends the signal again, to this one: the marks
+ * around pasted text end too. stderr is where they were asked for, and a handler can know no more. */
+static void on_end(int signal)
+{
+    static const char off[] = "\033[?2004l\n";
+    const ssize_t n = write(STDERR_FILENO, off, sizeof off - 1);
+    (void)n;
+    (void)raise(signal); /* as it was before: SA_RESETHAND */
+}
+
+static const int ends[] = {SIGTERM, SIGHUP, SIGQUIT};
+
+static void watch_ends(struct sigaction before[QN_LEN(ends)])
+{
+    struct sigaction act = {.sa_handler = on_end, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < QN_LEN(ends); i++) {
+        (void)sigaction(ends[i], NULL, &before[i]);
+        if (before[i].sa_handler == SIG_DFL) (void)sigaction(ends[i], &act, NULL);
+    }
+}
+
 qn_code qn_line_edit_read(qn_line_kind *kind, qn_buf *line, qn_line_edit *e, const char *prompt,
                           qn_err *err)
 {
     int n = 0;
-    const locale_t before = e->utf8 ? uselocale(e->utf8) : (locale_t)0;
+    struct sigaction before[QN_LEN(ends)];
+    const locale_t locale = e->utf8 ? uselocale(e->utf8) : (locale_t)0;
     e->prompt = prompt;
     e->ended = QN_LINE_END;
-    fputs("\033[?2004h", e->screen); /* paste comes in brackets */
-    fflush(e->screen);
+    watch_ends(before);
+    el_set(e->el, EL_PREP_TERM, 1); /* before anybody sees that keys are expected: none is lost */
+    brackets(e, true);
     const char *text = el_gets(e->el, &n);
-    fputs("\033[?2004l", e->screen);
-    fflush(e->screen);
-    if (e->utf8) (void)uselocale(before);
+    brackets(e, false);
+    for (size_t i = 0; i < QN_LEN(ends); i++) (void)sigaction(ends[i], &before[i], NULL);
+    if (e->utf8) (void)uselocale(locale);
     *kind = e->ended;
     if (!text || n <= 0) return QN_OK;
     size_t len = (size_t)n;

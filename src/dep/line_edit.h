@@ -3,7 +3,7 @@
  * named in line_edit.c only.
  *
  * While a line is being typed Ctrl-C is a key, not a signal; between two lines the terminal is as it
- * was found. Text is UTF-8 whatever the locale says. Only the program links this file.
+ * was found, also where SIGTERM, SIGHUP or SIGQUIT ends the program meanwhile. Text is UTF-8 whatever the locale says. Only the program links this file.
  *
  * Owner:  the caller.
  * Thread: one.
