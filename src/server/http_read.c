@@ -317,7 +317,6 @@ qn_http_step qn_http_reader_feed(qn_http_reader *r, size_t *used, const void *by
 
 const qn_http_request *qn_http_reader_request(const qn_http_reader *r) { return &r->req; }
 int qn_http_reader_status(const qn_http_reader *r) { return r->status; }
-bool qn_http_reader_in_body(const qn_http_reader *r) { return r->in_body; }
 bool qn_http_reader_keep(const qn_http_reader *r) { return r->keep; }
 bool qn_http_reader_old(const qn_http_reader *r) { return r->old; }
 bool qn_http_reader_expects(const qn_http_reader *r) { return r->expects; }

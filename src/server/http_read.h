@@ -26,7 +26,6 @@ void qn_http_reader_free(qn_http_reader *r); /* NULL is fine */
 qn_http_step qn_http_reader_feed(qn_http_reader *r, size_t *used, const void *bytes, size_t n);
 const qn_http_request *qn_http_reader_request(const qn_http_reader *r); /* from HEAD on */
 int qn_http_reader_status(const qn_http_reader *r);                     /* after BAD */
-bool qn_http_reader_in_body(const qn_http_reader *r);                   /* HEAD was told */
 bool qn_http_reader_keep(const qn_http_reader *r);    /* the client wants the connection kept */
 bool qn_http_reader_old(const qn_http_reader *r);     /* HTTP/1.0 */
 bool qn_http_reader_expects(const qn_http_reader *r); /* it waits for "100 Continue" */
