@@ -90,11 +90,15 @@ static void spec_str(qn_jrun *r, qn_buf *b, const spec *s, qn_jv v)
 static void layout(qn_jrun *r, qn_buf *b, const spec *s, bool negative, const char *prefix,
                    const char *digits, size_t n_digits, const char *rest)
 {
-    char head[4] = {0};
+    char head[4];
     const char align = s->align ? s->align : s->zero ? '=' : '>';
     const size_t each = s->type && strchr("boxX", s->type) ? 4 : 3;
-    if (negative || s->sign == '+' || s->sign == ' ') head[0] = negative ? '-' : s->sign;
-    strncat(head, prefix, 2);
+    const bool sign = negative || s->sign == '+' || s->sign == ' ';
+    snprintf(head, sizeof head, "%.*s%.2s", sign,
+             negative         ? "-"
+             : s->sign == '+' ? "+"
+                              : " ",
+             prefix);
     const bool zeros = align == '=' && s->fill.n == 1 && *s->fill.u.s == '0' && s->fill.u.s != NULL;
     const int64_t fixed = (int64_t)(strlen(head) + strlen(rest));
     int64_t n = (int64_t)n_digits;
@@ -176,7 +180,8 @@ static void short_real(char *text, size_t n, double d, int precision)
         return;
     }
     snprintf(text, n, "%.*g", precision, d);
-    if (!strchr(text, '.')) strncat(text, ".0", n - strlen(text) - 1);
+    const size_t used = strlen(text);
+    if (!strchr(text, '.')) snprintf(text + used, n - used, ".0");
 }
 
 static void spec_real(qn_jrun *r, qn_buf *b, const spec *s, double d)
@@ -212,7 +217,8 @@ static void spec_real(qn_jrun *r, qn_buf *b, const spec *s, double d)
 #pragma GCC diagnostic pop
     }
     if (s->minus_zero && negative && strspn(text, "0.e+") == strlen(text)) negative = false;
-    if (type == '%') strncat(text, "%", 2);
+    const size_t used = strlen(text);
+    if (type == '%') snprintf(text + used, sizeof text - used, "%%");
     const size_t n = strspn(text, "0123456789"), all = isfinite(d) ? n : strlen(text);
     spec one = *s;
     if (!isfinite(d)) one.group = 0;
