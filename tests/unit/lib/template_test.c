@@ -115,7 +115,8 @@ static void every_refused_allocation_ends_cleanly(qt *t)
         rc = render(&text, w.model, CHAT, TALK, "{\"style\": 1}",
                     QUERN_TEMPLATE_ADD_GENERATION_PROMPT, &err);
         qn_alloc_fail_after(SIZE_MAX);
-        QT_OKF(t, rc == QUERN_OK || (rc == QUERN_E_NOMEM && err.msg[0] && !text), "allocation %zu: %d", n, (int)rc);
+        QT_OKF(t, rc == QUERN_OK || (rc == QUERN_E_NOMEM && err.msg[0] && !text),
+               "allocation %zu: %d", n, (int)rc);
         quern_text_free(text);
         QT_OKF(t, qn_alloc_live() == live, "allocation %zu leaves %zu blocks", n,
                qn_alloc_live() - live);
