@@ -61,6 +61,9 @@ typedef struct quern_engine_stats {
     double busy_s; /* seconds spent in steps */
     uint32_t running, waiting;
     uint64_t kv_used_bytes; /* of kv_bytes, which is the most: what runs and what prefixes hold */
+    uint64_t
+        numerics[2]; /* identity of the arithmetic: equal ids give equal bits (kernels, weights,
+                               activations, format of keys and values) */
 } quern_engine_stats;
 /* Errors: INVAL. */
 QUERN_API quern_code quern_engine_get_stats(quern_engine *e, quern_engine_stats *stats,

@@ -204,8 +204,7 @@ bool qn_take_mail(qn_engine *e, bool wait)
 static void publish(qn_engine *e)
 {
     e->now.running = e->n_running;
-    e->now.waiting = 0;
-    for (const qn_stream *s = e->waiting; s; s = s->next) e->now.waiting++;
+    e->now.waiting = e->n_waiting;
     qn_cache_get_stats(e->cache, &e->now.cache);
     e->now.plan_bytes = qn_plans_bytes(e->plans);
     pthread_mutex_lock(&e->lock);
@@ -345,4 +344,5 @@ void qn_engine_get_stats(qn_engine *e, qn_engine_stats *out)
     pthread_mutex_lock(&e->lock);
     *out = e->stats;
     pthread_mutex_unlock(&e->lock);
+    memcpy(out->numerics, e->numerics, sizeof out->numerics); /* since it was opened */
 }

@@ -70,6 +70,7 @@ typedef struct qn_engine_stats {
     double busy_s;
     qn_cache_stats cache;
     size_t plan_bytes;
+    uint64_t numerics[2];
 } qn_engine_stats;
 void qn_engine_get_stats(qn_engine *e, qn_engine_stats *out);
 

@@ -31,9 +31,9 @@ typedef struct qn_job qn_job;
 
 typedef struct qn_stream {
     qn_job *job;
-    struct qn_stream *next; /* in the waiting list */
+    struct qn_stream *next, *prev; /* in the waiting list */
     uint32_t choice;
-    bool done;
+    bool done, waits; /* waits: in that list */
     /* From the first admission on: */
     qn_seq *seq;   /* NULL while waiting */
     uint32_t *ids; /* [n_ids of cap_ids]: prompt, then what was generated */
@@ -121,7 +121,8 @@ struct qn_engine {
     qn_engine_stats stats;
     /* The engine thread's own: */
     bool full; /* the oldest waiting stream did not fit, and nobody has left since */
-    qn_stream *waiting;
+    qn_stream *waiting, *waiting_last; /* the oldest first */
+    uint32_t n_waiting;
     qn_stream **running; /* [n_running of max_seqs] in age order */
     uint32_t n_running;
     qn_buf out;            /* the event being built */

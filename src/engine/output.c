@@ -200,7 +200,8 @@ static qn_code no_finite_logit(qn_engine *e, const qn_stream *s, qn_err *err)
     if (!e->looked_for_nan)
         qn_model_find_nan(e->nan_weight, sizeof e->nan_weight, e->model, MAX_VALUES);
     e->looked_for_nan = true;
-    return qn_fail(err, QN_E_INTERNAL, "no finite logit for token %u of choice %u%s%s%s", s->n_new,
+    const qn_code code = e->nan_weight[0] ? QN_E_FORMAT : QN_E_INTERNAL;
+    return qn_fail(err, code, "no finite logit for token %u of choice %u%s%s%s", s->n_new,
                    s->choice, e->nan_weight[0] ? ": the model's " : "", e->nan_weight,
                    e->nan_weight[0] ? " holds values that are not finite" : "");
 }

@@ -20,19 +20,24 @@ bool qn_older(const qn_stream *a, const qn_stream *b)
 
 static void wait_by_age(qn_engine *e, qn_stream *s)
 {
-    qn_stream **at = &e->waiting;
-    while (*at && qn_older(*at, s)) at = &(*at)->next;
-    s->next = *at;
-    *at = s;
+    qn_stream *before = e->waiting_last; /* who comes is the youngest as a rule */
+    while (before && !qn_older(before, s)) before = before->prev;
+    s->prev = before;
+    s->next = before ? before->next : e->waiting;
+    *(before ? &before->next : &e->waiting) = s;
+    *(s->next ? &s->next->prev : &e->waiting_last) = s;
+    s->waits = true;
+    e->n_waiting++;
 }
 
 void qn_leave_waiting(qn_engine *e, qn_stream *s)
 {
-    for (qn_stream **at = &e->waiting; *at; at = &(*at)->next) {
-        if (*at != s) continue;
-        *at = s->next;
-        return;
-    }
+    if (!s->waits) return;
+    *(s->prev ? &s->prev->next : &e->waiting) = s->next;
+    *(s->next ? &s->next->prev : &e->waiting_last) = s->prev;
+    s->next = s->prev = NULL;
+    s->waits = false;
+    e->n_waiting--;
 }
 
 void qn_unqueue(qn_engine *e, qn_job *j)

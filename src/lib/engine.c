@@ -135,6 +135,7 @@ quern_code quern_engine_get_stats(quern_engine *e, quern_engine_stats *stats, qu
         .busy_s = s.busy_s,
         .running = s.running,
         .waiting = s.waiting,
+        .numerics = {s.numerics[0], s.numerics[1]},
     };
     const size_t size = stats->size;
     memset(stats, 0, size);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "server/server_int.h"
 
-enum { MAX_PIECE = 512, MAX_FRAMES = 64 << 20, MS = 1000000 };
+enum { MAX_FRAMES = 64 << 20, MS = 1000000 };
 
 typedef struct record { /* then `tops` of quern_top, then text or message, padded to 8 */
     quern_event e;      /* its pointers are not meant */
@@ -123,7 +123,7 @@ qn_openai_reply qn_task_reply(const qn_task *j)
                              qn_str_z(j->id),
                              j->created,
                              qn_str_z(j->server->m.id),
-                             qn_str_z(quern_version()),
+                             qn_str_z(j->server->fingerprint),
                              j->warnings};
 }
 
@@ -171,13 +171,12 @@ static void end_well(qn_task *j)
 
 qn_code qn_task_piece(qn_str *out, qn_arena *arena, const quern_model *m, uint32_t id, qn_err *err)
 {
-    char bytes[MAX_PIECE];
     size_t n = 0;
-    QN_TRY(quern_token_bytes(&n, m, id, bytes, sizeof bytes, err));
-    if (n > sizeof bytes) n = sizeof bytes;
-    const char *p = qn_arena_push_bytes(arena, bytes, n);
+    QN_TRY(quern_token_bytes(&n, m, id, NULL, 0, err));
+    char *p = qn_arena_push(arena, n + 1, 1);
+    if (!p) return qn_fail(err, QN_E_NOMEM, "no memory for a token's text");
     *out = qn_str_make(p, n);
-    return p ? QN_OK : qn_fail(err, QN_E_NOMEM, "no memory for a token's text");
+    return quern_token_bytes(&n, m, id, p, n, err);
 }
 
 static qn_code token_of(qn_openai_token *out, qn_task *j, const quern_event *e, qn_err *err)
@@ -235,7 +234,9 @@ static qn_code take(qn_task *j, qn_buf *b, uint32_t from, const quern_event *e, 
     const bool probs = j->params->logprobs >= 0 && e->kind == QUERN_EVENT_TOKEN && !e->is_stop;
     const qn_arena_mark mark = qn_arena_save(&j->answers);
     qn_openai_token token;
-    if (e->kind == QUERN_EVENT_ERROR) return qn_fail(err, e->code, "%s", e->msg);
+    /* A request that ran has no say in the bytes of the model: its fault is the server's. */
+    if (e->kind == QUERN_EVENT_ERROR)
+        return qn_fail(err, e->code == QN_E_FORMAT ? QN_E_INTERNAL : e->code, "%s", e->msg);
     if (probs) QN_TRY(token_of(&token, j, e, err));
     QN_TRY(add_text(j, b, at, qn_str_make(e->text, e->text_n), probs ? &token : NULL, err));
     if (j->streaming) qn_arena_rewind(&j->answers, mark);

@@ -159,7 +159,7 @@ static qn_openai_model describe(const struct qn_server *s)
 
 static qn_code write_metrics(qn_buf *b, struct qn_server *s, qn_err *err)
 {
-    quern_engine_stats e = {sizeof e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    quern_engine_stats e = {.size = sizeof e};
     QN_TRY(quern_engine_get_stats(s->m.engine, &e, err));
     const struct {
         const char *name, *type, *help;

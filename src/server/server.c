@@ -2,6 +2,7 @@
 /* server.c - the loop: what came back from the worker, what the engine told, who left, and the end. */
 #include "server/server.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -149,6 +150,15 @@ static qn_request_sampling recipe_of(const quern_sampling_defaults *d)
     return r;
 }
 
+static qn_code make_fingerprint(struct qn_server *s, qn_err *err)
+{
+    quern_engine_stats stats = {.size = sizeof stats};
+    QN_TRY(quern_engine_get_stats(s->m.engine, &stats, err));
+    snprintf(s->fingerprint, sizeof s->fingerprint, "%s-%016llx", quern_version(),
+             (unsigned long long)(stats.numerics[0] ^ stats.numerics[1]));
+    return QN_OK;
+}
+
 qn_code qn_server_serve(qn_server *s, const qn_server_model *m, qn_err *err)
 {
     qn_code rc = QN_OK;
@@ -157,6 +167,7 @@ qn_code qn_server_serve(qn_server *s, const qn_server_model *m, qn_err *err)
     s->m = *m;
     s->info.size = sizeof s->info;
     QN_TRY(quern_model_get_info(m->model, &s->info, err));
+    QN_TRY(make_fingerprint(s, err));
     s->recipe = recipe_of(s->info.defaults);
     s->context = m->context && m->context < s->info.context ? m->context : s->info.context;
     QN_TRY_OUT(qn_chat_open(s, err));

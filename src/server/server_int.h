@@ -77,6 +77,7 @@ struct qn_server {
     qn_server_options o;
     qn_server_model m;
     quern_model_info info;
+    char fingerprint[64];       /* version and numerics id: equal ones give equal bits */
     qn_request_sampling recipe; /* the model's own values, where `set` says so */
     uint32_t context;
     int64_t created;
@@ -128,7 +129,7 @@ qn_code qn_task_tokenize(const uint32_t **ids, size_t *n, qn_task *j, qn_str tex
 
 /* answer.c */
 qn_openai_reply qn_task_reply(const qn_task *j); /* what every body of this answer begins with */
-/* The bytes of a token (at most 512), in the arena. Errors: those of quern_token_bytes, NOMEM. */
+/* The bytes of a token, in the arena. Errors: those of quern_token_bytes, NOMEM. */
 qn_code qn_task_piece(qn_str *out, qn_arena *arena, const quern_model *m, uint32_t id, qn_err *err);
 void qn_task_event(void *part, const quern_event *e); /* the engine's thread */
 void qn_task_prepared(qn_task *j);                    /* the loop's, from here on */

@@ -319,6 +319,7 @@ static void stats_count(void)
         CHECK(quern_engine_get_stats(f.engine, &s, NULL) == QUERN_OK);
     while (s.completion_tokens < 12);
     CHECK(s.completion_tokens == 12 && s.prompt_tokens > 0 && s.steps >= 12 && s.kv_bytes > 0);
+    CHECK(s.numerics[0] != 0 && s.numerics[1] != 0);
     CHECK(quern_memory_now().live_bytes > 0);
     close_all(&f);
 }

@@ -29,14 +29,15 @@ bool served_start(served *s, qt *t, void (*change)(served_setup *o))
     quern_error err = {0};
     quern_runtime_options ro = QUERN_RUNTIME_OPTIONS_INIT;
     quern_engine_options eo = QUERN_ENGINE_OPTIONS_INIT;
-    served_setup setup = {.server = {.drain_s = 20}, .max_seqs = 8};
+    served_setup setup = {.server = {.drain_s = 20}, .max_seqs = 8, .model = MODEL};
     memset(s, 0, sizeof *s);
     ro.threads = 1;
     eo.max_rows = 64;
     if (change) change(&setup);
     eo.max_seqs = setup.max_seqs;
+    eo.kv = setup.kv;
     const bool up = quern_runtime_open(&s->rt, &ro, &err) == QUERN_OK &&
-                    quern_model_open(&s->model, s->rt, MODEL, NULL, &err) == QUERN_OK &&
+                    quern_model_open(&s->model, s->rt, setup.model, NULL, &err) == QUERN_OK &&
                     quern_engine_open(&s->engine, s->model, &eo, &err) == QUERN_OK &&
                     qn_server_open(&s->server, &setup.server, &err) == QN_OK;
     if (!QT_OKF(t, up, "%s", err.msg)) return false;

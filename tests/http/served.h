@@ -11,6 +11,8 @@
 typedef struct served_setup { /* what a test may change */
     qn_server_options server;
     uint32_t max_seqs;
+    quern_kv kv;
+    const char *model; /* borrowed until the server runs */
 } served_setup;
 
 typedef struct served {

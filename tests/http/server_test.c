@@ -90,6 +90,76 @@ static void a_completion_is_whole_or_streamed(qt *t)
     served_stop(&s, t);
 }
 
+/* The fingerprint of the last answer. */
+static void fingerprint(char out[80])
+{
+    const char *at = strstr(body(), "\"system_fingerprint\":\"");
+    snprintf(out, 80, "%.*s", at ? (int)strcspn(at + 22, "\"") : 0, at ? at + 22 : "");
+}
+
+static void f32_kv(served_setup *o) { o->kv = QUERN_KV_F32; }
+
+static void the_fingerprint_names_version_and_arithmetic(qt *t)
+{
+    char first[80], again[80], other[80];
+    served s;
+    if (!served_start(&s, t, NULL)) return;
+    QT_EQ(t, post(&s, COMPLETION, "", ASK "}"), 200);
+    fingerprint(first);
+    served_stop(&s, t);
+    if (!served_start(&s, t, NULL)) return;
+    QT_EQ(t, post(&s, COMPLETION, "", ASK ", \"stream\": true}"), 200);
+    fingerprint(again);
+    served_stop(&s, t);
+    if (!served_start(&s, t, f32_kv)) return;
+    QT_EQ(t, post(&s, COMPLETION, "", ASK "}"), 200);
+    fingerprint(other);
+    served_stop(&s, t);
+    QT_OKF(t, strncmp(first, quern_version(), strlen(quern_version())) == 0, "%s", first);
+    QT_EQ(t, strlen(first), strlen(quern_version()) + 17);
+    QT_STR(t, again, first);
+    QT_OKF(t, strcmp(other, first) != 0, "%s with other keys and values", other);
+}
+
+enum { ADDED = 3008 }; /* bytes; a multiple of the file's alignment, so that only this moves */
+
+/* A copy of a model whose token "~" has ADDED more of them. */
+static void long_piece(served_setup *o)
+{
+    static char path[600];
+    static uint8_t in[1 << 20], out[(1 << 20) + ADDED];
+    static const char piece[] = "\1\0\0\0\0\0\0\0~";
+    const uint64_t length = 1 + ADDED;
+    FILE *f = fopen("tests/golden/llama/gguf-f32/model.gguf", "rb");
+    const size_t n = f ? fread(in, 1, sizeof in, f) : 0;
+    if (f) fclose(f);
+    const uint8_t *at = n ? memmem(in, n, piece, 9) : NULL;
+    if (!at) return;
+    const size_t front = (size_t)(at - in);
+    memcpy(out, in, front);
+    memcpy(out + front, &length, 8);
+    memset(out + front + 8, '~', length);
+    memcpy(out + front + 8 + length, at + 9, n - front - 9);
+    snprintf(path, sizeof path, "%s", qt_file("long.gguf", out, n + ADDED));
+    o->model = path;
+}
+
+static void the_text_of_a_token_is_whole_whatever_its_length(qt *t)
+{
+    served s;
+    if (!served_start(&s, t, long_piece)) return;
+    QT_EQ(t,
+          post(&s, COMPLETION, "",
+               "{\"prompt\": [2, 5, 9], \"max_tokens\": 1, \"temperature\": 0, \"logprobs\": 1, "
+               "\"logit_bias\": {\"95\": 1000}}"),
+          200);
+    const char *tokens = strstr(body(), "\"tokens\":[\"~");
+    QT_OKF(t, tokens && strspn(tokens + 11, "~") == 1 + ADDED, "%.200s", body());
+    const char *tops = strstr(body(), "\"top_logprobs\":[{\"~");
+    QT_OKF(t, tops && strspn(tops + 18, "~") == 1 + ADDED, "%.200s", tops ? tops : "no tops");
+    served_stop(&s, t);
+}
+
 static void what_is_wrong_is_named(qt *t)
 {
     served s;
@@ -460,7 +530,8 @@ static void opening_survives_each_refused_allocation(qt *t)
 }
 
 QT_MAIN(QT(opening_survives_each_refused_allocation), QT(routes_answer),
-        QT(a_completion_is_whole_or_streamed), QT(what_is_wrong_is_named),
+        QT(a_completion_is_whole_or_streamed), QT(the_fingerprint_names_version_and_arithmetic),
+        QT(the_text_of_a_token_is_whole_whatever_its_length), QT(what_is_wrong_is_named),
         QT(a_chat_needs_a_template), QT(pages_of_others_are_refused), QT(key_and_ceilings_hold),
         QT(malformed_requests_are_told_why), QT(requests_sent_ahead_are_answered_in_order),
         QT(a_body_may_come_in_chunks), QT(what_never_arrives_is_told),

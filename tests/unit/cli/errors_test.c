@@ -61,8 +61,20 @@ static void provoke_INVAL(qt *t, quern_code code)
          "expected a whole number from 1 to");
 }
 
+/* A copy of FOLDER to change, and where the numbers begin in its weights. */
+#define COPY                                                                                   \
+    "d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; cp " FOLDER "/* \"$d\"; cd \"$d\" || exit 1\n" \
+    "head=$((8 + $(od -An -t u8 -N 8 model.safetensors)))\n"
+
+/* Weights that are no numbers: the fault is the file's, and the tensor is named. */
 static void provoke_FORMAT(qt *t, quern_code code)
 {
+    ends(t,
+         COPY "all=$(stat -c %s model.safetensors)\n"
+              "{ head -c $head model.safetensors\n"
+              "  head -c $((all - head)) /dev/zero | tr '\\0' '\\377'; } >nan\n"
+              "mv nan model.safetensors; exec \"$QUERN\" generate --model . a",
+         code, "norm.weight holds values that are not finite");
     ends(t,
          "d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; head -c 5000 " MODEL
          " >\"$d/cut.gguf\"; \"$QUERN\" generate --model \"$d/cut.gguf\" a",
@@ -135,17 +147,17 @@ static void provoke_CANCELLED(qt *t, quern_code code)
     QT_STR(t, r->err, "quern: cancelled\n");
 }
 
-/* Weights that are no numbers: the fault is the model's, and it is named. */
+/* Every weight is a number, but those of the last norm are so large that no logit is. */
 static void provoke_INTERNAL(qt *t, quern_code code)
 {
     ends(t,
-         "d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; cp " FOLDER "/* \"$d\"; cd \"$d\" || exit 1\n"
-         "head=$((8 + $(od -An -t u8 -N 8 model.safetensors)))\n"
-         "all=$(stat -c %s model.safetensors)\n"
-         "{ head -c $head model.safetensors\n"
-         "  head -c $((all - head)) /dev/zero | tr '\\0' '\\377'; } >nan\n"
-         "mv nan model.safetensors; exec \"$QUERN\" generate --model . a",
-         code, "finite");
+         COPY
+         "norm=$(grep -ao '\"model.norm.weight\":[^}]*offsets\":\\[[0-9]*' model.safetensors)\n"
+         "{ head -c $((head + ${norm##*[})) model.safetensors\n"
+         "  head -c 256 /dev/zero | tr '\\0' '\\177'; } >large\n"
+         "tail -c +$(($(stat -c %s large) + 1)) model.safetensors >>large\n"
+         "mv large model.safetensors; exec \"$QUERN\" generate --model . a",
+         code, "no finite logit");
 }
 
 /* A hub that wants a token, and says so only when none is given. */
