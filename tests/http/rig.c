@@ -30,7 +30,7 @@ static void on_headers(void *ctx, qn_http_call *c, const qn_http_request *q)
 static void on_request(void *ctx, qn_http_call *c, const qn_http_request *q)
 {
     rig *r = ctx;
-    static char text[4096];
+    static char text[3 * 4096 + 8]; /* as much as QN_STR_ARG shows of three */
     r->requests++;
     if (qn_str_has_prefix(q->path, QN_STR("/hold"))) {
         if (r->n_held < RIG_HELD) r->held[r->n_held++] = c;
