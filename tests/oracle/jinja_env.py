@@ -5,6 +5,7 @@ Where transformers is installed the environment is its own (its compile function
 same settings is built here, so that the corpus can be compared with jinja2 alone.
 """
 import copy
+import functools
 import json
 import re
 import subprocess
@@ -93,11 +94,16 @@ def kind_of(e):
     return "other", line
 
 
+@functools.lru_cache(4)
+def compiled(source):
+    return env.from_string(source)
+
+
 def truth(source, variables):
     """(text, None, s) or (None, (kind, line), s)"""
     begin = time.perf_counter()
     try:
-        text = env.from_string(source).render(**copy.deepcopy(variables))  # some filters change a list
+        text = compiled(source).render(**copy.deepcopy(variables))  # some filters change a list
         text.encode()
         return text, None, time.perf_counter() - begin
     except RecursionError:
