@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # check-full.sh - what is too long for `make test`: sanitizers over all tests, the thread sanitizer over
 # whatever has threads, long fuzzing, an emulated CPU without AVX, the instruction-set check, the
-# promise fuzzer with more draws, and the mutation run. FUZZ_SECONDS (600) is per target.
+# promise fuzzer with more draws, chat templates against jinja2, and the mutation run. FUZZ_SECONDS (600) is per target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzz_seconds=${FUZZ_SECONDS:-600}
@@ -38,11 +38,13 @@ step "fuzzing, $fuzz_seconds s a target"; build fuzz
 for f in build/fuzz/bin/fuzz_*; do
   name=${f##*/fuzz_}
   mkdir -p "build/fuzz/corpus/$name"
-  "$f" -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+  dict=(); [ ! -f "tests/fuzz/$name.dict" ] || dict=(-dict="tests/fuzz/$name.dict")
+  "$f" "${dict[@]}" -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
     "build/fuzz/corpus/$name" "tests/fuzz/corpus/$name" >"build/fuzz/$name.log" 2>&1 ||
     { tail -n 30 "build/fuzz/$name.log"; exit 1; }
   grep -E 'stat::number_of_executed_units' "build/fuzz/$name.log" | sed "s/^/$name /"
 done
+step "chat templates of packages, against jinja2"; tools/templates.sh
 step "real clients: the page in a browser, SDKs"; tests/clients/run.sh
 step "faults"; python3 tools/faults.py
 step "all tests"; exec tools/test.sh

@@ -62,10 +62,14 @@ qn_jargs qn_jinja_args(qn_jrun *r, const qn_jnode *list)
 
 static qn_jv lookup(qn_jrun *r, const char *name)
 {
+    size_t n = 0;
     for (const qn_jscope *s = r->scope; s; s = s->up)
-        for (const qn_jvar *x = s->vars; x; x = x->next)
-            if (!strcmp(x->name, name))
+        for (const qn_jvar *x = s->vars; x; x = x->next, n++)
+            if (!strcmp(x->name, name)) {
+                qn_jinja_step(r, n / 16);
                 return x->hidden || !qn_jv_is_given(x->v) ? qn_jv_undef(name) : x->v;
+            }
+    qn_jinja_step(r, n / 16);
     if (qn_jinja_is_global(name)) return (qn_jv){.type = QN_JV_GLOBAL, .u.s = name};
     if (!strcmp(name, "self")) return (qn_jv){.type = QN_JV_SELF};
     return qn_jv_undef(name);

@@ -6,13 +6,14 @@
 
 static void define(qn_jrun *r, qn_jscope *s, const char *name, qn_jv v, bool hidden)
 {
-    if (r->rc != QN_OK) return;
-    for (qn_jvar *x = s->vars; x; x = x->next)
+    size_t n = 0;
+    for (qn_jvar *x = s->vars; x && r->rc == QN_OK; x = x->next, n++)
         if (!strcmp(x->name, name)) {
             x->v = v;
             x->hidden = hidden;
             return;
         }
+    if (!qn_jinja_step(r, n / 16)) return;
     qn_jvar *x = QN_JNEW(r, qn_jvar, 1);
     if (!x) return;
     *x = (qn_jvar){.name = name, .v = v, .hidden = hidden, .next = s->vars};

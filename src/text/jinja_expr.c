@@ -77,8 +77,12 @@ bool qn_jinja_want_op(qn_jparse *p, char op)
 
 void qn_jinja_note(qn_jparse *p, const char *s, bool read)
 {
-    for (qn_jname *x = p->names; x; x = x->next)
+    for (qn_jname *x = p->names; x && p->rc == QN_OK; x = x->next) {
         if (!strcmp(x->s, s)) return;
+        if (++p->work > QN_JINJA_MAX_WORK)
+            p->rc =
+                qn_fail(p->err, QN_E_LIMIT, "line %u: a template of too many names", p->t->line);
+    }
     qn_jname *x = p->rc == QN_OK ? QN_ARENA_NEW(p->arena, qn_jname, 1) : NULL;
     if (!x) {
         if (p->rc == QN_OK) p->rc = qn_fail(p->err, QN_E_NOMEM, "names of a template");

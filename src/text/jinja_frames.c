@@ -15,10 +15,15 @@ typedef struct frame {
     bool soft, in_loop, top;
 } frame;
 
-static qn_jname *named(qn_jname *list, const char *s)
+/* Lists are short in any template that means well; the others must not cost minutes. */
+static qn_jname *named(qn_jparse *p, qn_jname *list, const char *s)
 {
-    while (list && strcmp(list->s, s)) list = list->next;
-    return list;
+    for (; list && p->rc == QN_OK; list = list->next) {
+        if (!strcmp(list->s, s)) return list;
+        if (++p->work > QN_JINJA_MAX_WORK)
+            p->rc = qn_fail(p->err, QN_E_LIMIT, "a template of too many names");
+    }
+    return NULL;
 }
 
 static void add(qn_jparse *p, qn_jname **list, const char *s, bool read)
@@ -33,33 +38,33 @@ static void add(qn_jparse *p, qn_jname **list, const char *s, bool read)
     *list = x;
 }
 
-static bool known(const frame *f, const char *s)
+static bool known(qn_jparse *p, const frame *f, const char *s)
 {
     for (; f; f = f->up)
-        if (named(f->refs, s)) return true;
+        if (named(p, f->refs, s)) return true;
     return false;
 }
 
 static void load(qn_jparse *p, frame *f, const char *s)
 {
-    if (!known(f, s)) add(p, &f->refs, s, false);
+    if (!known(p, f, s)) add(p, &f->refs, s, false);
 }
 
 static void store(qn_jparse *p, frame *f, const char *s)
 {
-    const bool hides = !known(f, s);
-    if (!named(f->refs, s)) add(p, &f->refs, s, hides);
-    if (!named(f->stores, s)) add(p, &f->stores, s, false);
+    const bool hides = !known(p, f, s);
+    if (!named(p, f->refs, s)) add(p, &f->refs, s, hides);
+    if (!named(p, f->stores, s)) add(p, &f->stores, s, false);
 }
 
 static void parameter(qn_jparse *p, frame *f, const char *s)
 {
-    qn_jname *x = named(f->refs, s);
+    qn_jname *x = named(p, f->refs, s);
     if (x)
         x->read = false;
     else
         add(p, &f->refs, s, false);
-    if (!named(f->stores, s)) add(p, &f->stores, s, false);
+    if (!named(p, f->stores, s)) add(p, &f->stores, s, false);
 }
 
 /* Each expression hanging on a node, in the order in which jinja2 walks them. */
@@ -112,9 +117,9 @@ static void branches(qn_jparse *p, frame *f, qn_jnode *n)
     qn_jname *old = f->refs;
     for (size_t i = 0; i < 2; i++) {
         for (const qn_jname *x = both[i]->refs; x != old && p->rc == QN_OK; x = x->next)
-            if (!named(f->refs, x->s)) add(p, &f->refs, x->s, false);
+            if (!named(p, f->refs, x->s)) add(p, &f->refs, x->s, false);
         for (const qn_jname *x = both[i]->stores; x != end && p->rc == QN_OK; x = x->next)
-            if (!named(f->stores, x->s)) add(p, &f->stores, x->s, false);
+            if (!named(p, f->stores, x->s)) add(p, &f->stores, x->s, false);
     }
 }
 
@@ -405,6 +410,10 @@ static void blocks(qn_jparse *p, qn_jnode *root, qn_jnode *n)
     for (; n && p->rc == QN_OK; n = n->next) {
         if (n->kind == QN_JN_BLOCK) {
             frame f = {.top = false};
+            if (++p->blocks > QN_JINJA_MAX_BLOCKS) {
+                p->rc = qn_fail(p->err, QN_E_LIMIT, "more than %d blocks", QN_JINJA_MAX_BLOCKS);
+                return;
+            }
             if (qn_jinja_find_block(root->b, n->s) != n)
                 qn_jinja_wrong(p, n->line, "block %s is there twice", n->s);
             scope_body(p, n, n->b, &f);

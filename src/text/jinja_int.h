@@ -124,6 +124,8 @@ typedef struct qn_jparse {
     qn_arena *arena;
     const qn_jtok *t; /* the present token; the last one is QN_JT_END */
     uint32_t depth;
+    uint32_t blocks;
+    uint64_t work; /* names compared */
     uint32_t said; /* the line that jinja2's own program was last marked with */
     qn_jname *names;
     qn_code rc;
@@ -133,7 +135,9 @@ typedef struct qn_jparse {
 enum {
     QN_JINJA_MAX_NESTING = 200, /* of the source */
     QN_JINJA_MAX_FRAMES = 3000, /* of the evaluator: bounds its C stack */
-    QN_JINJA_MAX_SOURCE = 4 << 20
+    QN_JINJA_MAX_SOURCE = 4 << 20,
+    QN_JINJA_MAX_WORK = 200000000, /* names compared while compiling */
+    QN_JINJA_MAX_BLOCKS = 500
 };
 
 /* All parsing functions give NULL once p->rc is set. */

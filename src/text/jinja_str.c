@@ -120,11 +120,18 @@ static qn_jv split_space(qn_jrun *r, qn_jv s, int64_t most, bool right)
     return out;
 }
 
-static const char *rfind(qn_jv s, size_t end, qn_jv what)
+/* The last place of `what` in s[0, end). Each place that could be it costs its comparison. */
+static const char *rfind(qn_jrun *r, qn_jv s, size_t end, qn_jv what)
 {
-    if (what.n > end) return NULL;
-    for (size_t i = end - what.n + 1; i-- > 0;)
-        if (!memcmp(s.u.s + i, what.u.s, what.n)) return s.u.s + i;
+    if (what.n > end || !qn_jinja_step(r, 1)) return NULL;
+    if (!what.n) return s.u.s + end;
+    for (size_t i = end - what.n + 1; i-- > 0;) {
+        const char *at = memrchr(s.u.s, *what.u.s, i + 1);
+        if (!at) return NULL;
+        i = (size_t)(at - s.u.s);
+        if (!qn_jinja_step(r, 1 + what.n / 256)) return NULL;
+        if (!memcmp(at, what.u.s, what.n)) return at;
+    }
     return NULL;
 }
 
@@ -149,7 +156,7 @@ qn_jv qn_jinja_split(qn_jrun *r, qn_jv s, qn_jv sep, int64_t most, bool right)
         if (!sep.n) return qn_jinja_fail(r, QN_E_FORMAT, "empty separator");
         while (most != 0 && qn_jinja_step(r, 1)) {
             const char *at =
-                right ? rfind(s, end, sep) : memmem(s.u.s + i, s.n - i, sep.u.s, sep.n);
+                right ? rfind(r, s, end, sep) : memmem(s.u.s + i, s.n - i, sep.u.s, sep.n);
             if (!at) break;
             const size_t p = (size_t)(at - s.u.s);
             qn_jv_push(r, out, right ? part(r, s, p + sep.n, end) : part(r, s, i, p));
@@ -233,7 +240,7 @@ static qn_jv search(qn_jrun *r, qn_jv s, const char *name, const qn_jv *x)
     }
     const char *at = NULL;
     if (inside && *name == 'r') {
-        at = rfind(qn_jv_borrow(s.u.s + b, e - b), e - b, w);
+        at = rfind(r, qn_jv_borrow(s.u.s + b, e - b), e - b, w);
     } else if (inside) {
         at = memmem(s.u.s + b, e - b, w.u.s, w.n);
     }
@@ -247,7 +254,7 @@ static qn_jv partition(qn_jrun *r, qn_jv s, qn_jv sep, bool right)
     const qn_jv out = qn_jv_list(r, QN_JV_TUPLE, 3);
     if (!want_str(r, sep, "partition")) return s;
     if (!sep.n) return qn_jinja_fail(r, QN_E_FORMAT, "empty separator");
-    const char *at = right ? rfind(s, s.n, sep) : memmem(s.u.s, s.n, sep.u.s, sep.n);
+    const char *at = right ? rfind(r, s, s.n, sep) : memmem(s.u.s, s.n, sep.u.s, sep.n);
     const size_t p = at ? (size_t)(at - s.u.s) : right ? 0 : s.n, q = at ? p + sep.n : p;
     qn_jv_push(r, out, part(r, s, 0, p));
     qn_jv_push(r, out, part(r, s, p, q));

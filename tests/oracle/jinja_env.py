@@ -136,6 +136,11 @@ def ours(render, cases):
     return out
 
 
+def recorded(words):
+    """Words as an error record holds them: up to a NUL, what is not printable as a question mark."""
+    return re.sub(r"[\x01-\x1f\x7f-\x9f]", "?", words.split("\0")[0])
+
+
 def agree(want, got, lines=True):
     """Why the two are not the same, or None."""
     if want[0] is not None or got[0] is not None:
@@ -145,7 +150,7 @@ def agree(want, got, lines=True):
         return "kind"
     if kind != "syntax" and ours_kind == "syntax":
         return "kind"
-    if kind.startswith("raised:") and said != kind[7:][:len(said)]:
+    if kind.startswith("raised:") and not recorded(kind[7:]).startswith(said):
         return "words"
     if kind == "undefined" and "undefined" not in said:
         return "kind"

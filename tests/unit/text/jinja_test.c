@@ -225,6 +225,8 @@ static void what_grows_ends_at_a_ceiling(qt *t)
         "{% endfor %}{{ n.l|list }}",
         "{% set n = namespace(d={}) %}{% for i in range(99999) %}{% for j in range(99999) %}"
         "{% set n.d = dict(n.d, **{i ~ '_' ~ j: 1}) %}{% endfor %}{% endfor %}",
+        "{% set k = 'a' * 10**5 %}{% for i in range(99999) %}"
+        "{{ (k * 20).rfind(k ~ 'b' ~ k) }}{% endfor %}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{{ s|upper }}{% endfor %}{% endfor "
         "%}",
     };
@@ -240,6 +242,29 @@ static void what_grows_ends_at_a_ceiling(qt *t)
         qn_buf_fini(&b);
     }
     qn_json_free(v);
+}
+
+/* A template of nothing but different names, or blocks, ends early too. */
+static void a_source_of_names_ends_at_a_ceiling(qt *t)
+{
+    static const char *const parts[] = {"{%% set a%zu=1 %%}", "{%% block b%zu %%}{%% endblock %%}"};
+    for (size_t k = 0; k < QT_LEN(parts); k++) {
+        qn_buf source, b;
+        qn_err err = {0};
+        qn_json *v = qn_json_new_object();
+        qn_buf_init(&source, 4 << 20);
+        qn_buf_init(&b, 1 << 20);
+        for (size_t i = 0; i < 120000; i++)
+            if (qn_buf_printf(&source, NULL,
+                              k ? "{%% block b%zu %%}{%% endblock %%}" : "{%% set a%zu=1 %%}",
+                              i) != QN_OK)
+                break;
+        const qn_code rc = render(&b, qn_buf_text(&source), v, &err);
+        QT_OKF(t, rc == QN_E_LIMIT, "%s: %d %s", parts[k], (int)rc, err.msg);
+        qn_json_free(v);
+        qn_buf_fini(&source);
+        qn_buf_fini(&b);
+    }
 }
 
 /* Variables that nobody meant: deep, wide, empty, strange. A template meets them or refuses. */
@@ -276,4 +301,4 @@ static void strange_variables_are_met_or_refused(qt *t)
 
 QT_MAIN(QT(renders_what_jinja2_renders), QT(refuses_with_a_line),
         QT(survives_every_failing_allocation), QT(what_grows_ends_at_a_ceiling),
-        QT(strange_variables_are_met_or_refused))
+        QT(a_source_of_names_ends_at_a_ceiling), QT(strange_variables_are_met_or_refused))
