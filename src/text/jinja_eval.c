@@ -77,7 +77,7 @@ static qn_jv lookup(qn_jrun *r, const char *name)
 
 static qn_jv missing(qn_jv v, const char *name, qn_junknown how)
 {
-    return (qn_jv){.type = QN_JV_UNDEF, .flag = how, .n = v.type, .u.s = name};
+    return (qn_jv){.type = QN_JV_UNDEF, .flag = (uint8_t)how, .n = v.type, .u.s = name};
 }
 
 qn_jv qn_jinja_attr(qn_jrun *r, qn_jv v, const char *name)

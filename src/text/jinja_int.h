@@ -134,7 +134,7 @@ typedef struct qn_jparse {
 
 enum {
     QN_JINJA_MAX_NESTING = 200, /* of the source */
-    QN_JINJA_MAX_FRAMES = 3000, /* of the evaluator: bounds its C stack */
+    QN_JINJA_MAX_FRAMES = 1500, /* of the evaluator: bounds its C stack to about 1 MiB */
     QN_JINJA_MAX_SOURCE = 4 << 20,
     QN_JINJA_MAX_WORK = 200000000, /* names compared while compiling */
     QN_JINJA_MAX_BLOCKS = 500
@@ -281,7 +281,7 @@ typedef struct qn_jit { /* a walk over a value's elements */
 
 typedef struct qn_jgen { /* how a lazy filter makes its elements */
     char kind; /* m map, s select, b batch, l slice, u unique, i items, r reversed, c cond */
-    bool begun, done, attr, want, sensitive;
+    bool begun, busy, done, attr, want, sensitive;
     qn_jv value;
     qn_jit it;
     qn_jargs args;

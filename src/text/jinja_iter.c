@@ -196,18 +196,13 @@ static bool next_of_gen(qn_jrun *r, qn_jgen *g, qn_jv *v)
 static bool gen_next(qn_jrun *r, qn_jgen *g, qn_jv *v)
 {
     if (g->done || !qn_jinja_enter(r)) return false;
-    if (g->kind == 0) qn_jinja_fail(r, QN_E_FORMAT, "generator already executing");
-    const char kind = g->kind;
-    bool more = r->rc == QN_OK && (g->begun || begin_gen(r, g));
+    if (g->busy) qn_jinja_fail(r, QN_E_FORMAT, "generator already executing");
+    bool more = r->rc == QN_OK;
     if (more) {
-        /* While it works it is closed to itself. */
-        qn_jgen now = *g;
-        g->kind = 0;
-        more = next_of_gen(r, &now, v);
-        now.kind = kind;
-        *g = now;
+        g->busy = true; /* while it works it is closed to itself */
+        more = (g->begun || begin_gen(r, g)) && next_of_gen(r, g, v);
+        g->busy = false;
     }
-    g->kind = kind;
     if (!more) g->done = true;
     qn_jinja_leave(r);
     return more;
