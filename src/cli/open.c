@@ -101,7 +101,8 @@ static qn_code open_all(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, 
                         qn_io *io, qn_err *err)
 {
     static const quern_kv kv[] = {QUERN_KV_F16, QUERN_KV_F32, QUERN_KV_BF16};
-    static const quern_activations activations[] = {QUERN_ACTIVATIONS_F32, QUERN_ACTIVATIONS_I8};
+    static const quern_activations activations[] = {QUERN_ACTIVATIONS_F32, QUERN_ACTIVATIONS_I8,
+                                                    QUERN_ACTIVATIONS_I16};
     char images[1100];
     quern_runtime_options ro = QUERN_RUNTIME_OPTIONS_INIT;
     quern_model_options mo = QUERN_MODEL_OPTIONS_INIT;

@@ -117,11 +117,11 @@ static const void *quant_rows(qn_plan *p, const qn_node *n, view x)
                               .ld_x = x.ld,
                               .n = x.n,
                               .cols = v->cols,
-                              .block = v->block};
+                              .kind = v->rows};
     return a;
 }
 
-static const void *linear_i8(qn_plan *p, const qn_node *n, view y, view b)
+static const void *linear_int(qn_plan *p, const qn_node *n, view y, view b)
 {
     const qn_place *q = &p->places[n->in[0]];
     qn_linear_i8_args *a = NEW(p, linear_i8);
@@ -272,7 +272,8 @@ static const void *bind(qn_plan *p, const qn_node *n)
     case QN_K_quant_rows:
         return quant_rows(p, n, x);
     case QN_K_linear_i8:
-        return linear_i8(p, n, y, b);
+    case QN_K_linear_i16:
+        return linear_int(p, n, y, b);
     case QN_K_rope_table:
         return rope_table(p, n, y);
     case QN_K_rope:
@@ -304,7 +305,7 @@ static void weigh(const qn_plan *p, const qn_node *n, qn_plan_op *op)
 {
     const uint32_t cols = p->values[n->in[0] ? n->in[0] : n->out[0]].cols;
     op->n = rows_of(p, n->out[0] ? n->out[0] : n->in[0]);
-    op->per_row = n->kern == QN_K_linear || n->kern == QN_K_linear_i8;
+    op->per_row = qn_graph_is_product(n->kern);
     op->work = cols;
     switch (n->kern) {
     case QN_K_rmsnorm:

@@ -38,7 +38,7 @@ static qn_code put_op(qn_buf *b, const qn_plan *p, uint32_t i)
         QN_TRY(qn_buf_append_z(b, k ? ", " : " <- ", NULL));
         QN_TRY(put_value(b, p, n->in[k]));
     }
-    if (n->kern == QN_K_linear || n->kern == QN_K_linear_i8) QN_TRY(put_matrix(b, n->u.linear.w));
+    if (qn_graph_is_product(n->kern)) QN_TRY(put_matrix(b, n->u.linear.w));
     if (n->kern == QN_K_embed) QN_TRY(put_matrix(b, n->u.embed.table));
     if (n->kern == QN_K_kv_write) QN_TRY(qn_buf_printf(b, NULL, ", layer %u", n->u.layer));
     if (n->kern == QN_K_attention)

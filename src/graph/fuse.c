@@ -31,10 +31,7 @@ void qn_plan_prune(qn_plan *p, bool *live)
     compact(p);
 }
 
-static bool is_linear(const qn_node *n)
-{
-    return n->kern == QN_K_linear || n->kern == QN_K_linear_i8;
-}
+static bool is_linear(const qn_node *n) { return qn_graph_is_product(n->kern); }
 
 /* The node that makes `v` if only node `at` reads it and both lie in one segment. */
 static qn_node *sole_maker(const qn_plan *p, const uint32_t *uses, const uint32_t *maker,

@@ -38,8 +38,8 @@ qn_code qn_graph_new(qn_graph **out, const qn_graph_options *opt, qn_err *err)
                        "make no step block",
                        opt->caps.rows, opt->caps.logits, opt->caps.seqs, opt->caps.groups,
                        opt->caps.table);
-    if (opt->activations > QN_ACTIVATIONS_I8)
-        return qn_fail(err, QN_E_INVAL, "graph: activation mode is %u, expected 0 or 1",
+    if (opt->activations > QN_ACTIVATIONS_I16)
+        return qn_fail(err, QN_E_INVAL, "graph: activation mode is %u, expected 0 to 2",
                        (unsigned)opt->activations);
     QN_TRY(check_kv(opt, err));
     qn_graph *g = qn_zalloc(sizeof *g);
@@ -92,13 +92,13 @@ static bool grow(qn_graph *g, void **list, uint32_t n, uint32_t *cap, size_t siz
     return true;
 }
 
-qn_val qn_graph_value(qn_graph *g, qn_val_kind kind, qn_space space, uint32_t cols, uint32_t block)
+qn_val qn_graph_value(qn_graph *g, qn_val_kind kind, qn_space space, uint32_t cols, qn_q_kind rows)
 {
     void *list = g->values;
     const uint32_t id = g->n_values ? g->n_values : 1;
     if (!grow(g, &list, id, &g->cap_values, sizeof *g->values)) return (qn_val){0};
     g->values = list;
-    g->values[id] = (qn_value){.kind = kind, .space = space, .cols = cols, .block = block};
+    g->values[id] = (qn_value){.kind = kind, .space = space, .cols = cols, .rows = rows};
     g->n_values = id + 1;
     return (qn_val){id};
 }

@@ -25,7 +25,8 @@ typedef struct qn_val { /* a value of the graph; 0 is none */
 
 typedef enum qn_act_mode { /* activations of products; a constant of the model (rule R4) */
                            QN_ACTIVATIONS_F32,
-                           QN_ACTIVATIONS_I8 /* int8 per row and block where the weight's format has an integer order */
+                           QN_ACTIVATIONS_I8, /* int8 per row and block where the weight's format has an integer order */
+                           QN_ACTIVATIONS_I16 /* 16 bits per row and block where the weights lie in panels */
 } qn_act_mode;
 
 typedef struct qn_graph_options { /* what is the same for every plan of a model and its engine */

@@ -15,21 +15,21 @@ enum { QN_NODE_INS = 2, QN_NODE_OUTS = 2, QN_GRAPH_NODES_MAX = 1 << 20, QN_TAPS_
 typedef enum qn_space { QN_SPACE_STEP, QN_SPACE_LOGIT } qn_space; /* what a value's rows are */
 
 typedef enum qn_val_kind {
-    QN_VAL_F32,     /* [rows, cols] f32 */
-    QN_VAL_ROWS_I8, /* what quant_rows makes: blocks of codes, scale and sums */
-    QN_VAL_DRAWN    /* [rows] qn_drawn */
+    QN_VAL_F32,      /* [rows, cols] f32 */
+    QN_VAL_ROWS_INT, /* what quant_rows makes: blocks of codes, scale and sums */
+    QN_VAL_DRAWN     /* [rows] qn_drawn */
 } qn_val_kind;
 
 typedef struct qn_value {
     qn_val_kind kind;
     qn_space space;
     uint32_t cols;
-    uint32_t block;    /* of ROWS_I8 */
-    uint32_t quant[2]; /* its int8 rows by blocks of 32 and 256, once they exist */
+    qn_q_kind rows;             /* of ROWS_INT */
+    uint32_t quant[QN_Q_KINDS]; /* its integer rows of each kind, once they exist */
 } qn_value;
 
 /* One kernel call. Inputs in the order of the kernel's contract:
- *   embed -          rmsnorm x        add, add_rmsnorm a b   linear, linear_i8 x [add]
+ *   embed -          rmsnorm x        add, add_rmsnorm a b   linear, linear_i8, linear_i16 x [add]
  *   quant_rows x     rope_table -     rope x table           kv_write k v
  *   attention q      act_mul gate [up]      scale, softcap, gather, adjust, draw x
  * Outputs: one, except kv_write none and add_rmsnorm two (the norm, the sum). */
@@ -50,7 +50,7 @@ typedef struct qn_node {
         struct {
             const qn_matrix *w;
             const float *bias;
-        } linear; /* linear, linear_i8 */
+        } linear; /* linear, linear_i8, linear_i16 */
         struct {
             const qn_rope *rope;
             uint32_t heads, dim;
@@ -86,7 +86,11 @@ struct qn_graph {
 };
 
 /* A new value, or none after an error. */
-qn_val qn_graph_value(qn_graph *g, qn_val_kind kind, qn_space space, uint32_t cols, uint32_t block);
+static inline bool qn_graph_is_product(qn_kern_id kern)
+{
+    return kern == QN_K_linear || kern == QN_K_linear_i8 || kern == QN_K_linear_i16;
+}
+qn_val qn_graph_value(qn_graph *g, qn_val_kind kind, qn_space space, uint32_t cols, qn_q_kind rows);
 /* A new zeroed node at the end, in the present segment; NULL after an error. */
 qn_node *qn_graph_node(qn_graph *g, qn_kern_id kern);
 /* Records the error if it is the first; gives no value. */

@@ -34,6 +34,7 @@ static const qn_op_info ops[QN_K_COUNT] = {
     [QN_K_linear] = {QN_K_linear, 2, CPU, B, 0, 256, PRODUCTS, NULL},
     [QN_K_quant_rows] = {QN_K_quant_rows, 1, CPU, 0, 0, 64, ELEMENTS, NULL},
     [QN_K_linear_i8] = {QN_K_linear_i8, 2, CPU, B, 0, 256, PRODUCTS, NULL},
+    [QN_K_linear_i16] = {QN_K_linear_i16, 2, CPU, B, 0, 256, PRODUCTS, NULL},
     [QN_K_rope_table] = {QN_K_rope_table, 0, CPU, 0, 0, 64, ELEMENTS / 16, NULL},
     [QN_K_rope] = {QN_K_rope, 2, CPU, A, 0, 64, ELEMENTS, NULL},
     [QN_K_kv_write] = {QN_K_kv_write, 2, CPU, 0, 0, 64, ELEMENTS, NULL},

@@ -38,8 +38,8 @@ static bool measure(qn_place *pl, const qn_value *v, size_t rows)
         pl->ld = v->cols; /* rows begin on cache lines: no tile shares one with another row's */
         return round_up(&pl->ld, ALIGN / 4) && qn_mul_size(&pl->bytes, pl->ld * 4, rows) &&
                round_up(&pl->bytes, ALIGN);
-    case QN_VAL_ROWS_I8:
-        pl->ld = qn_q_row_bytes(v->cols, v->block);
+    case QN_VAL_ROWS_INT:
+        pl->ld = qn_q_row_bytes(v->cols, v->rows);
         return round_up(&pl->ld, ALIGN) && qn_mul_size(&pl->bytes, pl->ld, rows);
     case QN_VAL_DRAWN:
     default:

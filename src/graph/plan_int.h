@@ -18,7 +18,7 @@
 
 typedef struct qn_place { /* where a value lies in the slab */
     size_t offset, bytes;
-    size_t ld;            /* elements from row to row; ROWS_I8: bytes */
+    size_t ld;            /* elements from row to row; ROWS_INT: bytes */
     uint32_t root;        /* the value whose memory it took in place, or itself */
     uint32_t first, last; /* phases in which it is written and last read; of a root: of all in it */
     bool used, exported;

@@ -63,19 +63,31 @@ qn_val qn_g_rmsnorm(qn_graph *g, qn_val x, const float *gain, uint32_t sub, floa
     return emit(g, &n, v->space, v->cols);
 }
 
-/* The int8 rows of x, made on first use and shared by all products that read them. */
-static qn_val quantised(qn_graph *g, qn_val x, uint32_t block)
+/* The integer rows of x, made on first use and shared by all products that read them. */
+static qn_val quantised(qn_graph *g, qn_val x, qn_q_kind rows)
 {
-    const uint32_t slot = block == 32 ? 0 : 1;
     const qn_value v = g->values[x.id];
-    if (v.quant[slot]) return (qn_val){v.quant[slot]};
-    const qn_val q = qn_graph_value(g, QN_VAL_ROWS_I8, v.space, v.cols, block);
+    if (v.quant[rows]) return (qn_val){v.quant[rows]};
+    const qn_val q = qn_graph_value(g, QN_VAL_ROWS_INT, v.space, v.cols, rows);
     qn_node *n = q.id ? qn_graph_node(g, QN_K_quant_rows) : NULL;
     if (!n) return none;
     n->in[0] = x.id;
     n->out[0] = q.id;
-    g->values[x.id].quant[slot] = q.id;
+    g->values[x.id].quant[rows] = q.id;
     return q;
+}
+
+/* The product for these weights in the graph's mode, and the rows it reads. */
+static qn_kern_id product_of(qn_q_kind *rows, const qn_graph *g, const qn_matrix *w)
+{
+    const qn_format *f = qn_format_get(w->fmt);
+    if (g->opt.activations == QN_ACTIVATIONS_F32 || f->order == QN_ORDER_WIDEN) return QN_K_linear;
+    *rows = g->opt.activations == QN_ACTIVATIONS_I16 ? QN_W32
+            : f->order == QN_ORDER_BLOCK32           ? QN_Q32
+                                                     : QN_Q256;
+    if (w->cols % qn_q_block(*rows) != 0) return QN_K_linear;
+    if (*rows != QN_W32) return QN_K_linear_i8;
+    return w->panels ? QN_K_linear_i16 : QN_K_linear;
 }
 
 qn_val qn_g_linear(qn_graph *g, qn_val x, const qn_matrix *w, const float *bias)
@@ -92,13 +104,10 @@ qn_val qn_g_linear(qn_graph *g, qn_val x, const qn_matrix *w, const float *bias)
         return qn_graph_fail(g, QN_E_INVAL, "linear: x is %u wide, expected %u as the weight",
                              v->cols, w->cols);
     const qn_space space = v->space;
-    const uint32_t block = f->order == QN_ORDER_BLOCK32 ? 32 : 256;
-    const bool i8 = g->opt.activations == QN_ACTIVATIONS_I8 && f->order != QN_ORDER_WIDEN &&
-                    w->cols % block == 0;
-    qn_node n = {.kern = QN_K_linear, .in = {x.id}, .u.linear = {w, bias}};
-    if (i8) {
-        n.kern = QN_K_linear_i8;
-        n.in[0] = quantised(g, x, block).id;
+    qn_q_kind rows = QN_Q32;
+    qn_node n = {.kern = product_of(&rows, g, w), .in = {x.id}, .u.linear = {w, bias}};
+    if (n.kern != QN_K_linear) {
+        n.in[0] = quantised(g, x, rows).id;
         if (!n.in[0]) return none;
     }
     return emit(g, &n, space, w->rows);

@@ -114,21 +114,33 @@ typedef struct qn_q256 { /* for K formats */
     float d;
     int32_t sums[16]; /* of 16 q's each */
 } qn_q256;
-static inline size_t qn_q_row_bytes(uint32_t cols, uint32_t block)
+typedef struct
+    qn_w32 { /* 16 bits a value, 256 high + low: for formats of order BLOCK32 in panels */
+    int8_t high[32], low[32];
+    float d;
+    int32_t sum; /* of the values */
+} qn_w32;
+typedef enum qn_q_kind { QN_Q32, QN_Q256, QN_W32, QN_Q_KINDS } qn_q_kind;
+static inline uint32_t qn_q_block(qn_q_kind kind) { return kind == QN_Q256 ? 256 : 32; }
+static inline size_t qn_q_row_bytes(uint32_t cols, qn_q_kind kind)
 {
-    return block == 32 ? cols / 32 * sizeof(qn_q32) : cols / 256 * sizeof(qn_q256);
+    return kind == QN_Q32    ? cols / 32 * sizeof(qn_q32)
+           : kind == QN_Q256 ? cols / 256 * sizeof(qn_q256)
+                             : cols / 32 * sizeof(qn_w32);
 }
 
-/* quant_rows: int8 activations, local to the row (rule R4). Per block of `block` (32 or 256) columns:
- * d = max|x| / 127; q = round-to-nearest-even(x / d), cut to +-127 (0 when d is 0).
- * Shapes: q [n, cols / block] of qn_q32 or qn_q256, rows ld_q bytes apart, a multiple of 4. Unit: a row. */
+/* quant_rows: integer activations, local to the row (rule R4). Per block of 32 or 256 columns:
+ * d = max|x| / most; q = round-to-nearest-even(x / d), cut to +-most (0 when d is 0); most is 127, or of
+ * wide ones 127 * 256, whose high part is (q + 128) >> 8.
+ * Shapes: q [n, cols / block] of the kind's struct, rows ld_q bytes apart, a multiple of 4. Unit: a row. */
 typedef struct qn_quant_rows_args {
     void *q;
     size_t ld_q;
     const float *x;
     size_t ld_x;
     const uint32_t *n;
-    uint32_t cols, block;
+    uint32_t cols;
+    qn_q_kind kind;
 } qn_quant_rows_args;
 
 /* linear_i8: linear over rows that quant_rows made, for formats of order BLOCK32 and BLOCK256: the
@@ -151,6 +163,11 @@ typedef struct qn_linear_i8_args {
     size_t ld_add;
     const uint32_t *n;
 } qn_linear_i8_args;
+
+/* linear_i16: the same over rows of qn_w32, for weights that have panels:
+ *   S = 256 * sum (code) high + sum (code) low - offset * sum, exact in 32 bits, then rounded to f32 once
+ *   t = d * S, or fmaf(m, xs, d * S) with xs the sum as f32;  y = fmaf(dx, t, y). */
+typedef qn_linear_i8_args qn_linear_i16_args;
 
 /* rope_table: cs[r, i] = cos(a), cs[r, half + i] = sin(a), a = (float)pos[r] * inv_freq[i] rounded to
  * f32, times mscale after the function. pos[r] is taken from stream[i] (0 temporal, 1, 2).

@@ -57,6 +57,7 @@ static uint32_t units_add_rmsnorm(const qn_add_rmsnorm_args *a) { return *a->n; 
 static uint32_t units_linear(const qn_linear_args *a) { return *a->n ? a->w->rows : 0; }
 static uint32_t units_quant_rows(const qn_quant_rows_args *a) { return *a->n; }
 static uint32_t units_linear_i8(const qn_linear_i8_args *a) { return *a->n ? a->w->rows : 0; }
+static uint32_t units_linear_i16(const qn_linear_i16_args *a) { return *a->n ? a->w->rows : 0; }
 static uint32_t units_rope_table(const qn_rope_table_args *a) { return *a->n; }
 static uint32_t units_rope(const qn_rope_args *a) { return *a->n; }
 static uint32_t units_kv_write(const qn_kv_write_args *a) { return *a->n; }

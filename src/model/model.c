@@ -130,7 +130,7 @@ static qn_code load_rest(qn_model *m, const qn_model_options *opt, qn_err *err)
         QN_TRY(qn_image_open(&m->image, &m->weights, opt->image_dir, m->digest, opt->log, err));
         if (m->image) qn_weights_drop_copies(&m->weights);
     }
-    if (m->activations != QN_ACTIVATIONS_I8) return QN_OK;
+    if (m->activations == QN_ACTIVATIONS_F32) return QN_OK;
     return qn_panels_make(&m->panels, &m->weights, m->desc.tied, err);
 }
 

@@ -17,7 +17,7 @@ struct qn_model {
     qn_source source;
     qn_weights weights;
     qn_image *image;  /* NULL: mapped */
-    qn_panels panels; /* empty unless activations are int8 */
+    qn_panels panels; /* empty where activations are f32 */
     qn_tokenizer *tokenizer;
     uint32_t *ends; /* [n_ends] */
     uint32_t n_ends;

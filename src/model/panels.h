@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* panels.h - a model's matrices in the layout of tensor/panel.h, in memory of its own.
  *
- * Made when a model is opened whose activations are int8: products then stream weights in the order in
+ * Made when a model is opened whose activations are integers: products then stream weights in the order in
  * which they use them. The pages of the file that only products read are given back; the embedding table
  * stays, since rows of it are looked up.
  *

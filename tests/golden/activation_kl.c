@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* activation_kl.c - what int8 activations change on real text: KL(f32 || int8) of the next token's
+/* activation_kl.c - what integer activations change on real text: KL(f32 || them) of the next token's
  * distribution, mean and largest over positions, how often the likeliest token stays, and the perplexity
  * of both.
  *
- *     activation_kl MODEL TEXT [WINDOWS [FIRST]]    windows of 256 tokens from byte FIRST of TEXT on
+ *     activation_kl i8|i16 MODEL TEXT [WINDOWS [FIRST]]    windows of 256 tokens from byte FIRST of TEXT on
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@ enum { WINDOW = 256 };
 
 static const char *model_path, *text_path;
 static uint32_t n_windows = 16;
+static qn_act_mode mode_asked;
 static size_t first_byte;
 
 typedef struct sums {
@@ -69,7 +70,7 @@ static void measure(qt *t)
     uint8_t *text = NULL;
     size_t n_text = 0;
     qn_ids ids = {0};
-    qn_model *m[2] = {open_as(t, QN_ACTIVATIONS_F32), open_as(t, QN_ACTIVATIONS_I8)};
+    qn_model *m[2] = {open_as(t, QN_ACTIVATIONS_F32), open_as(t, mode_asked)};
     if (!m[0] || !m[1]) return;
     QT_EQ(t, qn_file_read(&text, &n_text, text_path, 64 << 20, NULL), QN_OK);
     if (first_byte >= n_text) first_byte = 0;
@@ -104,13 +105,14 @@ static void measure(qt *t)
 int main(int argc, char **argv)
 {
     static const qt_case cases[] = {QT(measure)};
-    if (argc < 3) {
-        fprintf(stderr, "usage: activation_kl MODEL TEXT [WINDOWS [FIRST]]\n");
+    if (argc < 4 || (strcmp(argv[1], "i8") != 0 && strcmp(argv[1], "i16") != 0)) {
+        fprintf(stderr, "usage: activation_kl i8|i16 MODEL TEXT [WINDOWS [FIRST]]\n");
         return 64;
     }
-    model_path = argv[1];
-    text_path = argv[2];
-    if (argc > 3) n_windows = (uint32_t)strtoul(argv[3], NULL, 10);
-    if (argc > 4) first_byte = strtoul(argv[4], NULL, 10);
+    mode_asked = strcmp(argv[1], "i8") == 0 ? QN_ACTIVATIONS_I8 : QN_ACTIVATIONS_I16;
+    model_path = argv[2];
+    text_path = argv[3];
+    if (argc > 4) n_windows = (uint32_t)strtoul(argv[4], NULL, 10);
+    if (argc > 5) first_byte = strtoul(argv[5], NULL, 10);
     return qt_run(cases, 1, 1, argv);
 }

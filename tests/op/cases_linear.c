@@ -65,42 +65,46 @@ void op_each_linear(op_visit *visit, void *ctx)
 
 void op_each_quant_rows(op_visit *visit, void *ctx)
 {
-    for (uint32_t i = 0; i < 8; i++) {
-        const uint32_t block = i % 2 ? 256 : 32, n = 1 + i % 4, cols = block * (1 + i);
-        const size_t ld_q = qn_q_row_bytes(cols, block) + 4 * (i % 3), bytes = n * ld_q;
+    for (uint32_t i = 0; i < 12; i++) {
+        const qn_q_kind kind = (qn_q_kind)(i % QN_Q_KINDS);
+        const uint32_t block = qn_q_block(kind), n = 1 + i % 4, cols = block * (1 + i);
+        const size_t ld_q = qn_q_row_bytes(cols, kind) + 4 * (i % 5), bytes = n * ld_q;
         float *x = op_rand(n * cols);
         uint8_t *q = memset(op_bytes(bytes), 0x5A, bytes);
-        for (uint32_t c = 0; c < block && i > 4; c++) x[c] = 0; /* a block of zeros */
-        if (i == 3) x[5] = 1e-44f;                              /* and subnormal scales */
-        if (i == 7)
-            for (uint32_t c = 0; c < block; c++) x[c] *= 1e-43f;
-        const qn_quant_rows_args args = {q, ld_q, x, cols, &n, cols, block};
+        for (uint32_t c = 0; c < block && i > 5; c++) x[c] = 0; /* a block of zeros */
+        if (i == 4 || i == 5) x[5] = 1e-44f;                    /* and subnormal scales */
+        if (i > 8)
+            for (uint32_t c = 0; c < block; c++) x[c] = x[c + block] * 1e-43f;
+        const qn_quant_rows_args args = {q, ld_q, x, cols, &n, cols, kind};
         op_case c = {.id = QN_K_quant_rows, .args = &args, .out = q, .out_bytes = bytes};
-        snprintf(c.what, sizeof c.what, "rows %u cols %u block %u", n, cols, block);
+        snprintf(c.what, sizeof c.what, "rows %u cols %u kind %d", n, cols, (int)kind);
         visit(ctx, &c);
     }
 }
 
 /* Alternating ends of the range, which sum to nothing: the largest integer sums there are. */
-static void put_extremes(uint8_t *q, size_t bytes, size_t block)
+static void put_extremes(uint8_t *q, size_t bytes, qn_q_kind kind)
 {
-    for (size_t b = 0; b < bytes; b += block == 32 ? sizeof(qn_q32) : sizeof(qn_q256)) {
-        for (size_t i = 0; i < block; i++) q[b + i] = i & 1 ? 127 : 129; /* +-127 */
-        if (block == 32)
-            ((qn_q32 *)(void *)(q + b))->sum = 0;
-        else
-            memset(((qn_q256 *)(void *)(q + b))->sums, 0, 64);
+    const size_t each = qn_q_row_bytes(qn_q_block(kind), kind);
+    for (size_t b = 0; b < bytes; b += each) {
+        const size_t n = qn_q_block(kind);
+        for (size_t i = 0; i < n; i++) q[b + i] = i & 1 ? 127 : 129; /* +-127 */
+        if (kind == QN_Q32) ((qn_q32 *)(void *)(q + b))->sum = 0;
+        if (kind == QN_Q256) memset(((qn_q256 *)(void *)(q + b))->sums, 0, 64);
+        if (kind != QN_W32) continue;
+        memset(q + b + n, 0, n);
+        ((qn_w32 *)(void *)(q + b))->sum = 0;
     }
 }
 
-static void visit_i8(op_visit *visit, void *ctx, qn_fmt fmt, product p, bool in_panels)
+static void visit_int(op_visit *visit, void *ctx, qn_fmt fmt, product p, bool in_panels, bool wide)
 {
-    const uint32_t block = qn_format_get(fmt)->order == QN_ORDER_BLOCK256 ? 256 : 32;
     qn_matrix w = op_matrix(fmt, p.outs, p.cols);
     if (in_panels && !op_panels(&w)) return;
-    const size_t ld = p.outs + p.cols % 3, ld_q = op_q_row_bytes(&w);
-    uint8_t *q = op_q_rows(&w, op_rand(p.n * p.cols), p.n);
-    if (p.bias) put_extremes(q, p.n * ld_q, block);
+    const qn_q_kind kind = op_q_kind(&w, wide);
+    const size_t ld = p.outs + p.cols % 3, ld_q = qn_q_row_bytes(p.cols, kind);
+    uint8_t *q = op_q_rows(&w, kind, op_rand(p.n * p.cols), p.n);
+    if (p.bias) put_extremes(q, p.n * ld_q, kind);
     const size_t ld_add = p.alias ? ld : ld + 5;
     float *y = op_fill(p.n * ld, OP_PAD), *add = op_rand(p.n * ld_add);
     if (p.alias)
@@ -108,11 +112,33 @@ static void visit_i8(op_visit *visit, void *ctx, qn_fmt fmt, product p, bool in_
     const float *plus = p.alias ? y : p.add ? add : NULL;
     const float *bias = p.bias ? op_rand(p.outs) : NULL;
     const qn_linear_i8_args args = {y, ld, q, ld_q, &w, bias, plus, ld_add, &p.n};
-    op_case c = {
-        .id = QN_K_linear_i8, .args = &args, .out = y, .out_bytes = p.n * ld * 4, .tol = 1e-5};
+    op_case c = {.id = wide ? QN_K_linear_i16 : QN_K_linear_i8,
+                 .args = &args,
+                 .out = y,
+                 .out_bytes = p.n * ld * 4,
+                 .tol = 1e-5};
     snprintf(c.what, sizeof c.what, "%s rows %u outputs %u cols %u%s%s", qn_format_get(fmt)->name,
              p.n, p.outs, p.cols, p.bias ? " extremes" : "", in_panels ? " panels" : "");
     visit(ctx, &c);
+}
+
+static void all_heights(op_visit *visit, void *ctx, qn_fmt fmt, bool wide)
+{
+    for (uint32_t rows = 1; rows <= 40; rows += rows < 16 ? 1 : 5)
+        visit_int(visit, ctx, fmt, (product){rows, 16 + rows % 3, 256, false, rows & 1, false},
+                  true, wide);
+}
+
+void op_each_linear_i16(op_visit *visit, void *ctx)
+{
+    for (int f = 0; f < QN_FMT_COUNT; f++) {
+        const qn_format *fmt = qn_format_get((qn_fmt)f);
+        if (fmt->order != QN_ORDER_BLOCK32) continue;
+        for (uint32_t i = 1; i <= 3; i++)
+            visit_int(visit, ctx, (qn_fmt)f,
+                      (product){i, 15 + i, fmt->block * i, i == 1, i == 2, i == 3}, true, true);
+        all_heights(visit, ctx, (qn_fmt)f, true);
+    }
 }
 
 void op_each_linear_i8(op_visit *visit, void *ctx)
@@ -121,16 +147,14 @@ void op_each_linear_i8(op_visit *visit, void *ctx)
         const qn_format *fmt = qn_format_get((qn_fmt)f);
         if (fmt->order == QN_ORDER_WIDEN) continue;
         for (uint32_t i = 1; i <= 6; i++)
-            visit_i8(visit, ctx, (qn_fmt)f,
-                     (product){i, 15 + i, fmt->block * i, i == 1, i == 2, i == 3}, i > 3);
-        visit_i8(visit, ctx, (qn_fmt)f, (product){9, 33, 512, false, false, false}, false);
-        for (uint32_t rows = 1; rows <= 40; rows += rows < 16 ? 1 : 5) /* all heights of tiles */
-            visit_i8(visit, ctx, (qn_fmt)f,
-                     (product){rows, 16 + rows % 3, 256, false, rows & 1, false}, true);
+            visit_int(visit, ctx, (qn_fmt)f,
+                      (product){i, 15 + i, fmt->block * i, i == 1, i == 2, i == 3}, i > 3, false);
+        visit_int(visit, ctx, (qn_fmt)f, (product){9, 33, 512, false, false, false}, false, false);
+        all_heights(visit, ctx, (qn_fmt)f, false);
     }
     uint32_t edge[64];
     const size_t n = op_edges(edge, 64, 257);
     for (size_t i = 0; i < n; i++)
-        visit_i8(visit, ctx, i % 2 ? QN_FMT_Q4_1 : QN_FMT_Q6_K,
-                 (product){2, edge[i], 256, false, i & 2, i & 1}, i & 4);
+        visit_int(visit, ctx, i % 2 ? QN_FMT_Q4_1 : QN_FMT_Q6_K,
+                  (product){2, edge[i], 256, false, i & 2, i & 1}, i & 4, false);
 }

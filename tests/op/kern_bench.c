@@ -72,25 +72,26 @@ static void bench_linear(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, 
 }
 
 static void bench_i8(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, uint32_t cols,
-                     bool in_panels)
+                     bool in_panels, bool wide)
 {
     char what[96];
-    snprintf(what, sizeof what, "linear_i8 %s%s rows %u [%u, %u]", qn_format_get(fmt)->name,
-             in_panels ? " panels" : "", n, outs, cols);
+    snprintf(what, sizeof what, "linear_%s %s%s rows %u [%u, %u]", wide ? "i16" : "i8",
+             qn_format_get(fmt)->name, in_panels ? " panels" : "", n, outs, cols);
     if (!wanted(b, what)) return;
     qn_matrix w = op_matrix(fmt, outs, cols);
+    const qn_q_kind kind = op_q_kind(&w, wide);
     if (!in_panels || op_panels(&w)) {
         const qn_linear_i8_args a = {op_fill((size_t)n * outs, 0),
                                      outs,
-                                     op_q_rows(&w, op_rand((size_t)n * cols), n),
-                                     op_q_row_bytes(&w),
+                                     op_q_rows(&w, kind, op_rand((size_t)n * cols), n),
+                                     qn_q_row_bytes(cols, kind),
                                      &w,
                                      NULL,
                                      NULL,
                                      0,
                                      &n};
-        tell(b, what, best_of(b, QN_K_linear_i8, &a), 2.0 * n * outs * cols,
-             (double)w.ld_bytes * outs);
+        tell(b, what, best_of(b, wide ? QN_K_linear_i16 : QN_K_linear_i8, &a),
+             2.0 * n * outs * cols, (double)w.ld_bytes * outs);
     }
     op_end();
 }
@@ -265,12 +266,12 @@ int main(int argc, char **argv)
     }
     for (int f = 0; f < QN_FMT_COUNT; f++)
         if (qn_format_get((qn_fmt)f)->order != QN_ORDER_WIDEN) {
-            for (int panels = 0; panels < 2; panels++) {
-                bench_i8(&b, (qn_fmt)f, 1, 1536, 1536, panels);
-                bench_i8(&b, (qn_fmt)f, 8, 1536, 1536, panels);
-                bench_i8(&b, (qn_fmt)f, 128, 1536, 1536, panels);
+            for (int how = 0; how < 3; how++) { /* int8, int8 in panels, 16 bits in panels */
+                static const uint32_t n[] = {1, 8, 128};
+                for (size_t i = 0; i < QT_LEN(n); i++)
+                    bench_i8(&b, (qn_fmt)f, n[i], 1536, 1536, how > 0, how > 1);
+                if (how) bench_i8(&b, (qn_fmt)f, 1, 65536, 2048, true, how > 1); /* from memory */
             }
-            bench_i8(&b, (qn_fmt)f, 1, 65536, 2048, true); /* beyond the caches */
         }
     for (int f = 0; f < QN_KV_FMT_COUNT; f++) {
         bench_attention(&b, (qn_kv_fmt)f, 1, 512);

@@ -144,18 +144,17 @@ bool op_panels(qn_matrix *w)
     return true;
 }
 
-static uint32_t q_block(const qn_matrix *w)
+qn_q_kind op_q_kind(const qn_matrix *w, bool wide)
 {
-    return qn_format_get(w->fmt)->order == QN_ORDER_BLOCK256 ? 256 : 32;
+    return wide ? QN_W32 : qn_format_get(w->fmt)->order == QN_ORDER_BLOCK256 ? QN_Q256 : QN_Q32;
 }
 
-size_t op_q_row_bytes(const qn_matrix *w) { return qn_q_row_bytes(w->cols, q_block(w)); }
-
-uint8_t *op_q_rows(const qn_matrix *w, const float *x, uint32_t n)
+uint8_t *op_q_rows(const qn_matrix *w, qn_q_kind kind, const float *x, uint32_t n)
 {
     const qn_kern_table generic = qn_kern_select(0);
-    uint8_t *q = op_bytes(n * op_q_row_bytes(w));
-    const qn_quant_rows_args a = {q, op_q_row_bytes(w), x, w->cols, &n, w->cols, q_block(w)};
+    const size_t ld = qn_q_row_bytes(w->cols, kind);
+    uint8_t *q = op_bytes(n * ld);
+    const qn_quant_rows_args a = {q, ld, x, w->cols, &n, w->cols, kind};
     generic.quant_rows(&a, (qn_span){0, n}, NULL);
     return q;
 }

@@ -44,26 +44,31 @@ static void product_rows(qt *t, const qn_kern_table *k, qn_fmt fmt, uint32_t out
     op_end();
 }
 
-static void i8_rows(qt *t, const qn_kern_table *k, qn_fmt fmt, uint32_t outs, uint32_t cols,
-                    bool in_panels)
+static void int_rows(qt *t, const qn_kern_table *k, qn_fmt fmt, uint32_t outs, uint32_t cols,
+                     bool in_panels, bool wide)
 {
     enum { MOST = 30 };
     const uint32_t one = 1, most = MOST;
     qn_matrix w = op_matrix(fmt, outs, cols);
     if (in_panels && !op_panels(&w)) return;
-    const size_t ld_q = op_q_row_bytes(&w);
-    uint8_t *q = op_q_rows(&w, op_rand((size_t)MOST * cols), most);
+    const qn_kern_id id = wide ? QN_K_linear_i16 : QN_K_linear_i8;
+    const size_t ld_q = qn_q_row_bytes(cols, op_q_kind(&w, wide));
+    uint8_t *q = op_q_rows(&w, op_q_kind(&w, wide), op_rand((size_t)MOST * cols), most);
     float *alone = op_fill((size_t)MOST * outs, 0), *y = op_fill((size_t)MOST * outs, 0);
     for (uint32_t r = 0; r < MOST; r++) {
         const qn_linear_i8_args a = {
             alone + (size_t)r * outs, outs, q + r * ld_q, ld_q, &w, NULL, NULL, 0, &one};
-        op_run(k, QN_K_linear_i8, &a, (qn_span){0, outs});
+        op_run(k, id, &a, (qn_span){0, outs});
     }
     for (uint32_t n = 1; n <= MOST; n++) {
         const qn_linear_i8_args a = {y, outs, q, ld_q, &w, NULL, NULL, 0, &n};
-        op_run(k, QN_K_linear_i8, &a, (qn_span){0, outs});
+        op_run(k, id, &a, (qn_span){0, outs});
         QT_OKF(t, memcmp(y, alone, (size_t)n * outs * sizeof *y) == 0, "%s: %u rows",
                qn_format_get(fmt)->name, n);
+    }
+    if (wide) {
+        op_end();
+        return;
     }
     w.panels = NULL; /* the file's own order gives the same bits */
     const qn_linear_i8_args plain = {y, outs, q, ld_q, &w, NULL, NULL, 0, &most};
@@ -89,9 +94,9 @@ static void edge_products(qt *t, const qn_kern_table *k)
 static void all_i8(qt *t, const qn_kern_table *k)
 {
     for (int f = 0; f < QN_FMT_COUNT; f++)
-        for (int panels = 0; panels < 2; panels++)
+        for (int how = 0; how < 3; how++)
             if (qn_format_get((qn_fmt)f)->order != QN_ORDER_WIDEN)
-                i8_rows(t, k, (qn_fmt)f, 19, 512, panels);
+                int_rows(t, k, (qn_fmt)f, 19, 512, how > 0, how > 1);
 }
 
 /* -- attention ------------------------------------------------------------------------------------ */

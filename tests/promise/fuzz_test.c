@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "kit.h"
 
-enum { VOCAB = 101, MODELS = 7, MAX_REQUESTS = 7, MAX_PROMPT = 260 };
+enum { VOCAB = 101, MODELS = 8, MAX_REQUESTS = 7, MAX_PROMPT = 260 };
 
 static uint64_t n_draws = 200, first_seed = 1;
 
@@ -48,9 +48,9 @@ static const struct {
     uint32_t window;
 } models[MODELS] = {
     {"gguf-f16", QN_ACTIVATIONS_F32, 0},          {"gguf-q4_0", QN_ACTIVATIONS_I8, 0},
-    {"gguf-q4_k", QN_ACTIVATIONS_F32, 0},         {"mlx-b4-g64", QN_ACTIVATIONS_F32, 0},
+    {"gguf-q4_k", QN_ACTIVATIONS_F32, 0},         {"mlx-b4-g64", QN_ACTIVATIONS_I16, 0},
     {"gguf-q8_0", QN_ACTIVATIONS_I8, 100},        {"gemma3/gguf-q4_0", QN_ACTIVATIONS_I8, 24},
-    {"gemma3/gguf-bf16", QN_ACTIVATIONS_F32, 70},
+    {"gemma3/gguf-bf16", QN_ACTIVATIONS_F32, 70}, {"gemma3/gguf-q8_0", QN_ACTIVATIONS_I16, 40},
 };
 
 /* Prompts share beginnings: one of three texts up to a random place, then their own. */

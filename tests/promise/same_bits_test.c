@@ -176,6 +176,7 @@ static void every_way(qt *t, subject s, uint32_t n)
 
 #define F32 QN_ACTIVATIONS_F32
 #define I8 QN_ACTIVATIONS_I8
+#define I16 QN_ACTIVATIONS_I16
 static void wide_f32(qt *t) { every_way(t, (subject){"gguf-f32", F32, QN_KV_F32, 0}, 200); }
 static void wide_f16(qt *t) { every_way(t, (subject){"gguf-f16", F32, QN_KV_F16, 0}, 131); }
 static void wide_bf16(qt *t) { every_way(t, (subject){"gguf-bf16", F32, QN_KV_BF16, 0}, 129); }
@@ -183,6 +184,14 @@ static void odd_widths(qt *t) { every_way(t, (subject){"gguf-f32-odd", F32, QN_K
 static void block_q4_0(qt *t) { every_way(t, (subject){"gguf-q4_0", F32, QN_KV_F16, 0}, 191); }
 static void block_q4_1_int8(qt *t) { every_way(t, (subject){"gguf-q4_1", I8, QN_KV_F16, 0}, 191); }
 static void block_q8_0_int8(qt *t) { every_way(t, (subject){"gguf-q8_0", I8, QN_KV_F32, 0}, 140); }
+static void block_q4_0_int16(qt *t)
+{
+    every_way(t, (subject){"gguf-q4_0", I16, QN_KV_F16, 0}, 191);
+}
+static void affine_4_bit_int16(qt *t)
+{
+    every_way(t, (subject){"mlx-b4-g64", I16, QN_KV_F16, 0}, 150);
+}
 static void k_q4_k(qt *t) { every_way(t, (subject){"gguf-q4_k", F32, QN_KV_F16, 0}, 130); }
 static void k_q6_k_int8(qt *t) { every_way(t, (subject){"gguf-q6_k", I8, QN_KV_F16, 0}, 130); }
 static void affine_4_bit(qt *t) { every_way(t, (subject){"mlx-b4-g32", F32, QN_KV_F16, 0}, 150); }
@@ -260,6 +269,7 @@ static void edges(qt *t, subject s)
 
 static void every_edge(qt *t) { edges(t, (subject){"gguf-f16", F32, QN_KV_F16, 0}); }
 static void every_edge_int8(qt *t) { edges(t, (subject){"gguf-q4_0", I8, QN_KV_F16, 0}); }
+static void every_edge_int16(qt *t) { edges(t, (subject){"gguf-q5_1", I16, QN_KV_F16, 0}); }
 static void every_edge_in_a_window(qt *t) { edges(t, (subject){"gguf-f16", F32, QN_KV_F16, 128}); }
 static void every_edge_of_mixed_layers(qt *t)
 {
@@ -267,7 +277,8 @@ static void every_edge_of_mixed_layers(qt *t)
 }
 
 QT_MAIN(QT(wide_f32), QT(wide_f16), QT(wide_bf16), QT(odd_widths), QT(block_q4_0),
-        QT(block_q4_1_int8), QT(block_q8_0_int8), QT(k_q4_k), QT(k_q6_k_int8), QT(affine_4_bit),
-        QT(affine_3_bit_int8), QT(mixed_formats), QT(sliding_window), QT(window_of_one_block),
-        QT(every_edge), QT(every_edge_int8), QT(every_edge_in_a_window), QT(mixed_layers),
-        QT(mixed_layers_int8), QT(every_edge_of_mixed_layers))
+        QT(block_q4_1_int8), QT(block_q8_0_int8), QT(block_q4_0_int16), QT(affine_4_bit_int16),
+        QT(k_q4_k), QT(k_q6_k_int8), QT(affine_4_bit), QT(affine_3_bit_int8), QT(mixed_formats),
+        QT(sliding_window), QT(window_of_one_block), QT(every_edge), QT(every_edge_int8),
+        QT(every_edge_int16), QT(every_edge_in_a_window), QT(mixed_layers), QT(mixed_layers_int8),
+        QT(every_edge_of_mixed_layers))

@@ -27,60 +27,79 @@ void qn_ref_linear(const qn_linear_args *a, qn_span units, void *scratch)
         }
 }
 
-static float quant_block(int8_t *q, const float *x, size_t n)
+static float quant_block(int32_t *q, int32_t *sum, const float *x, size_t n, float most)
 {
     float top = 0;
     for (size_t i = 0; i < n; i++) top = fmaxf(top, fabsf(x[i]));
-    const float d = top / 127.0f;
+    const float d = top / most;
+    *sum = 0;
     for (size_t i = 0; i < n; i++) {
         const float v = d > 0 ? rintf(x[i] / d) : 0.0f;
-        q[i] = (int8_t)(v > 127.0f ? 127.0f : v < -127.0f ? -127.0f : v);
+        q[i] = (int32_t)(v > most ? most : v < -most ? -most : v);
+        *sum += q[i];
     }
     return d;
 }
 
-static int32_t sum_of(const int8_t *q, size_t n)
+static void quant_32(qn_q32 *to, const float *x)
 {
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; i++) sum += q[i];
-    return sum;
+    int32_t q[32], sum;
+    to->d = quant_block(q, &sum, x, 32, 127.0f);
+    to->sum = (float)sum;
+    for (size_t i = 0; i < 32; i++) to->q[i] = (int8_t)q[i];
+}
+
+static void quant_256(qn_q256 *to, const float *x)
+{
+    int32_t q[256], sum;
+    to->d = quant_block(q, &sum, x, 256, 127.0f);
+    for (size_t i = 0; i < 256; i++) {
+        to->q[i] = (int8_t)q[i];
+        if (i % 16 == 0) to->sums[i / 16] = 0;
+        to->sums[i / 16] += q[i];
+    }
+}
+
+static void quant_wide(qn_w32 *to, const float *x)
+{
+    int32_t q[32];
+    to->d = quant_block(q, &to->sum, x, 32, 127.0f * 256);
+    for (size_t i = 0; i < 32; i++) {
+        const int32_t high = (q[i] + 128 + 65536) / 256 - 256; /* rounded down */
+        to->high[i] = (int8_t)high;
+        to->low[i] = (int8_t)(q[i] - 256 * high);
+    }
 }
 
 void qn_ref_quant_rows(const qn_quant_rows_args *a, qn_span units, void *scratch)
 {
+    const uint32_t block = qn_q_block(a->kind);
     (void)scratch;
     for (size_t r = units.begin; r < units.end; r++)
-        for (size_t b = 0; b < a->cols / a->block; b++) {
-            uint8_t *row = (uint8_t *)a->q + r * a->ld_q;
-            const float *x = a->x + r * a->ld_x + b * a->block;
-            if (a->block == 32) {
-                qn_q32 *to = (qn_q32 *)(void *)row + b;
-                to->d = quant_block(to->q, x, 32);
-                to->sum = (float)sum_of(to->q, 32);
-                continue;
-            }
-            qn_q256 *to = (qn_q256 *)(void *)row + b;
-            to->d = quant_block(to->q, x, 256);
-            for (size_t i = 0; i < 16; i++) to->sums[i] = sum_of(to->q + 16 * i, 16);
+        for (size_t b = 0; b < a->cols / block; b++) {
+            void *row = (uint8_t *)a->q + r * a->ld_q;
+            const float *x = a->x + r * a->ld_x + b * block;
+            if (a->kind == QN_Q32) quant_32((qn_q32 *)row + b, x);
+            if (a->kind == QN_Q256) quant_256((qn_q256 *)row + b, x);
+            if (a->kind == QN_W32) quant_wide((qn_w32 *)row + b, x);
         }
 }
 
 /* Column k of a row, as the number it stands for. */
-static double quant_at(const void *row, uint32_t block, uint32_t k)
+static double quant_at(const void *row, qn_q_kind kind, uint32_t k)
 {
-    if (block == 32) {
-        const qn_q32 *b = (const qn_q32 *)row + k / 32;
-        return (double)b->d * b->q[k % 32];
-    }
-    const qn_q256 *b = (const qn_q256 *)row + k / 256;
-    return (double)b->d * b->q[k % 256];
+    const qn_q32 *q = (const qn_q32 *)row + k / 32;
+    const qn_q256 *k_block = (const qn_q256 *)row + k / 256;
+    const qn_w32 *w = (const qn_w32 *)row + k / 32;
+    if (kind == QN_Q32) return (double)q->d * q->q[k % 32];
+    if (kind == QN_Q256) return (double)k_block->d * k_block->q[k % 256];
+    return (double)w->d * (256 * w->high[k % 32] + w->low[k % 32]);
 }
 
-void qn_ref_linear_i8(const qn_linear_i8_args *a, qn_span units, void *scratch)
+static void products(const qn_linear_i8_args *a, qn_span units, qn_q_kind kind)
 {
     const qn_format *f = qn_format_get(a->w->fmt);
-    const uint32_t cols = a->w->cols, block = f->order == QN_ORDER_BLOCK256 ? 256 : 32;
-    (void)scratch;
+    const uint32_t cols = a->w->cols;
     for (uint32_t o = units.begin; o < units.end; o++)
         for (size_t r = 0; r < *a->n; r++) {
             const void *row = (const uint8_t *)a->q + r * a->ld_q;
@@ -89,10 +108,23 @@ void qn_ref_linear_i8(const qn_linear_i8_args *a, qn_span units, void *scratch)
                 float w[STEP];
                 f->unpack(w, a->w, o, k, f->block);
                 for (uint32_t i = 0; i < f->block; i++)
-                    sum += quant_at(row, block, k + i) * (double)w[i];
+                    sum += quant_at(row, kind, k + i) * (double)w[i];
             }
             if (a->bias) sum += (double)a->bias[o];
             if (a->add) sum += (double)a->add[r * a->ld_add + o];
             a->y[r * a->ld_y + o] = (float)sum;
         }
+}
+
+void qn_ref_linear_i8(const qn_linear_i8_args *a, qn_span units, void *scratch)
+{
+    const bool k = qn_format_get(a->w->fmt)->order == QN_ORDER_BLOCK256;
+    (void)scratch;
+    products(a, units, k ? QN_Q256 : QN_Q32);
+}
+
+void qn_ref_linear_i16(const qn_linear_i16_args *a, qn_span units, void *scratch)
+{
+    (void)scratch;
+    products(a, units, QN_W32);
 }

@@ -368,7 +368,7 @@ uint32_t lab_accesses(lab_access out[LAB_ACCESSES], const qn_plan *p, uint32_t o
     }
     case QN_K_quant_rows: {
         const qn_quant_rows_args *a = args;
-        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->cols, a->block), 1, ROWS(a), true);
+        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->cols, a->kind), 1, ROWS(a), true);
         F32(a->x, a->ld_x, a->cols, false);
         break;
     }
@@ -376,7 +376,8 @@ uint32_t lab_accesses(lab_access out[LAB_ACCESSES], const qn_plan *p, uint32_t o
         const qn_linear_i8_args *a = args;
         F32(a->y, a->ld_y, a->w->rows, true);
         const bool k = qn_format_get(a->w->fmt)->order == QN_ORDER_BLOCK256;
-        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->w->cols, k ? 256 : 32), 1, ROWS(a), false);
+        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->w->cols, k ? QN_Q256 : QN_Q32), 1, ROWS(a),
+              false);
         F32(a->add, a->ld_add, a->w->rows, false);
         break;
     }
