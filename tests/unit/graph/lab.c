@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/panel.h"
+
 static uint64_t mix(uint64_t *s)
 {
     uint64_t z = *s += 0x9E3779B97F4A7C15u; /* splitmix64 */
@@ -80,6 +82,13 @@ lab *lab_open(qn_act_mode mode)
         .embed_rows = l->embed_rows,
         .ld_embed_rows = LAB_MAIN,
         .activations = mode};
+    for (int i = 0; i < LAB_MATRICES && mode == QN_ACTIVATIONS_I16; i++) {
+        qn_panel_layout p;
+        if (!qn_panel_layout_of(&p, &l->w[i])) continue;
+        l->panels[i] = aligned_alloc(QN_PANEL_ALIGN, p.bytes * p.panels);
+        qn_panel_pack(l->panels[i], &p, &l->w[i], 0, p.panels);
+        l->w[i].panels = l->panels[i];
+    }
     lab_reset(l);
     return l;
 }
@@ -89,6 +98,7 @@ void lab_close(lab *l)
     for (int i = 0; i < LAB_MATRICES; i++) {
         free(l->plain[i]);
         free(l->packed[i]);
+        free(l->panels[i]);
     }
     free(l->gain);
     free(l->bias);
@@ -372,12 +382,17 @@ uint32_t lab_accesses(lab_access out[LAB_ACCESSES], const qn_plan *p, uint32_t o
         F32(a->x, a->ld_x, a->cols, false);
         break;
     }
-    case QN_K_linear_i8: {
+    case QN_K_linear_i8:
+    case QN_K_linear_i16: {
         const qn_linear_i8_args *a = args;
         F32(a->y, a->ld_y, a->w->rows, true);
         const bool k = qn_format_get(a->w->fmt)->order == QN_ORDER_BLOCK256;
-        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->w->cols, k ? QN_Q256 : QN_Q32), 1, ROWS(a),
-              false);
+        const bool wide = p->ops[op].kern == QN_K_linear_i16;
+        block(&l, a->q, a->ld_q,
+              qn_q_row_bytes(a->w->cols, wide ? QN_W32
+                                         : k  ? QN_Q256
+                                              : QN_Q32),
+              1, ROWS(a), false);
         F32(a->add, a->ld_add, a->w->rows, false);
         break;
     }

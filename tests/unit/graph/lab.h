@@ -30,7 +30,8 @@ typedef struct lab {
     uint32_t registers[8];
     float *plain[LAB_MATRICES], *gain, *bias, *inv_freq, *embed_rows;
     void *packed[LAB_MATRICES];
-    qn_matrix w[LAB_MATRICES]; /* 0 table, 1 head, then pairs of shapes in two formats */
+    uint8_t *panels[LAB_MATRICES]; /* of those that have them, in the 16-bit mode */
+    qn_matrix w[LAB_MATRICES];     /* 0 table, 1 head, then pairs of shapes in two formats */
     qn_rope rope, rope2;
     qn_graph_options opt;
 } lab;

@@ -17,7 +17,7 @@ static void many(qt *t, look_fn *look, uint32_t features)
 {
     qn_device *d = lab_device(t, 1);
     for (uint32_t i = 0; i < GRAPHS; i++) {
-        lab *l = lab_open(i % 2 ? QN_ACTIVATIONS_I8 : QN_ACTIVATIONS_F32);
+        lab *l = lab_open((qn_act_mode)(i % 3));
         const lab_random r = {.l = l, .seed = i + 1, .n_ops = 10 + i * 2};
         const qn_plan_key key = {.rows = LAB_ROWS,
                                  .logits = i % 5 ? 4 : 0,

@@ -72,7 +72,7 @@ static void compare(qt *t, uint32_t features, unsigned lanes)
     qn_device *plain = lab_device(t, 1), *d = lab_device(t, lanes);
     uint32_t moved = 0;
     for (uint32_t i = 0; i < GRAPHS; i++) {
-        lab *l = lab_open(i % 2 ? QN_ACTIVATIONS_I8 : QN_ACTIVATIONS_F32);
+        lab *l = lab_open((qn_act_mode)(i % 3));
         const lab_random r = {.l = l, .seed = 1000 + i, .n_ops = 12 + i * 2};
         const uint32_t rows = 1 + i * 5 % LAB_ROWS;
         outcome *want = run(t, l, plain, &r, QN_PLAN_NO_FUSE | QN_PLAN_NO_SHARE, rows),
@@ -118,7 +118,7 @@ static void rows_do_not_depend_on_each_other(qt *t)
 {
     qn_device *d = lab_device(t, 2);
     for (uint32_t i = 0; i < GRAPHS; i++) {
-        lab *l = lab_open(i % 2 ? QN_ACTIVATIONS_I8 : QN_ACTIVATIONS_F32);
+        lab *l = lab_open((qn_act_mode)(i % 3));
         const lab_random r = {.l = l, .seed = 2000 + i, .n_ops = 40};
         outcome *many = run(t, l, d, &r, 0, LAB_ROWS), *one = run(t, l, d, &r, 0, 1);
         for (int k = 0; k < MAX_TAPS; k++) qt_same(t, many->taps[k], one->taps[k], LAB_INNER);
@@ -134,7 +134,7 @@ static void every_isa_gives_the_same_bits(qt *t)
     qn_device *plain = NULL, *best = lab_device(t, 2);
     QT_EQ(t, qn_device_open_cpu(&plain, 1, 0, NULL), QN_OK);
     for (uint32_t i = 0; i < GRAPHS; i++) {
-        lab *l = lab_open(i % 2 ? QN_ACTIVATIONS_I8 : QN_ACTIVATIONS_F32);
+        lab *l = lab_open((qn_act_mode)(i % 3));
         const lab_random r = {.l = l, .seed = 3000 + i, .n_ops = 40};
         outcome *want = run(t, l, plain, &r, 0, 9), *got = run(t, l, best, &r, 0, 9);
         equal(t, l, want, got);
