@@ -26,7 +26,10 @@ static qn_code map_fd(qn_mapping *m, int fd, const char *path, qn_err *err)
         return QN_OK;
     }
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (p == MAP_FAILED) return qn_fail_sys(err, QN_E_IO, errno, "%s: map", path);
+    if (p == MAP_FAILED)
+        return qn_fail_sys(err, errno == ENOMEM ? QN_E_NOMEM : QN_E_IO, errno,
+                           "%s: no place in memory for a map of its %.1f MiB", path,
+                           (double)st.st_size / 1048576.0);
     *m = (qn_mapping){p, (size_t)st.st_size};
     return QN_OK;
 }

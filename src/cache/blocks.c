@@ -36,7 +36,11 @@ qn_code qn_cpool_open(qn_cpool *p, qn_device *dev, const qn_group_desc *desc, ui
     if (!p->block || !qn_mul_size(&p->bytes, p->block_bytes, n))
         return qn_fail(err, QN_E_NOMEM, "cache: records of %u blocks", n);
     p->mem = dev->ops->alloc(dev, p->bytes);
-    if (!p->mem) return qn_fail(err, QN_E_NOMEM, "cache: pool of %zu bytes", p->bytes);
+    if (!p->mem)
+        return qn_fail(err, QN_E_NOMEM,
+                       "cache: the system has no %.1f MiB for keys and values; a smaller context "
+                       "needs less",
+                       (double)p->bytes / 1048576.0);
     p->n = n;
     for (uint32_t id = n; id-- > 0;) {
         p->block[id].node = QN_NO_NODE;

@@ -194,6 +194,20 @@ static void read_limit(qn_machine *m, const char *root)
     qn_free(t.bytes);
 }
 
+/* "Max address space   409600000   unlimited   bytes": the first number is what counts. */
+static void read_address_limit(qn_machine *m, const char *root)
+{
+    static const char key[] = "Max address space";
+    const text t = text_read(root, "/proc/self/limits");
+    qn_str rest = t.all, line, digits;
+    while (t.bytes && qn_str_split(&line, &rest, '\n')) {
+        if (qn_str_find(line, QN_STR("Max address space"), 0) != 0) continue;
+        qn_str tail = qn_str_trim(qn_str_slice(line, sizeof key - 1, line.n));
+        if (qn_str_split(&digits, &tail, ' ')) m->address_bytes = number(digits);
+    }
+    qn_free(t.bytes);
+}
+
 static void read_memory(qn_machine *m, const char *root)
 {
     const text t = text_read(root, "/proc/meminfo");
@@ -201,6 +215,7 @@ static void read_memory(qn_machine *m, const char *root)
     m->available_bytes = kib_of(t.all, "MemAvailable");
     qn_free(t.bytes);
     read_limit(m, root);
+    read_address_limit(m, root);
     const uint64_t left = m->limit_bytes > m->used_bytes ? m->limit_bytes - m->used_bytes : 0;
     if (m->limit_bytes && left < m->available_bytes) m->available_bytes = left;
     const text huge = text_read(root, "/sys/kernel/mm/transparent_hugepage/enabled");

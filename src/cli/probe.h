@@ -19,6 +19,7 @@ typedef struct qn_machine {
     uint64_t l3_bytes;                       /* of the whole machine */
     uint64_t memory_bytes, available_bytes;
     uint64_t limit_bytes, used_bytes; /* of the control group that holds least; 0: no limit */
+    uint64_t address_bytes;           /* address space of one process ("ulimit -v"); 0: no limit */
     char huge_pages[QN_PROBE_TEXT];   /* "always", "madvise" or "never" */
     char driver[QN_PROBE_TEXT];       /* NVIDIA's kernel module, "" when it is not loaded */
     char card[QN_PROBE_CARDS][QN_PROBE_TEXT];

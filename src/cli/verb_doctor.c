@@ -130,6 +130,8 @@ static void put_memory(report *r, const qn_machine *m)
     put_num(r, memory, "available_bytes", m->available_bytes);
     put(r, memory, "limit_bytes",
         m->limit_bytes ? qn_json_new_int((int64_t)m->limit_bytes) : qn_json_new_null());
+    put(r, memory, "address_space_bytes",
+        m->address_bytes ? qn_json_new_int((int64_t)m->address_bytes) : qn_json_new_null());
     put_text(r, memory, "huge_pages", m->huge_pages);
     put(r, r->root, "memory", memory);
     if (m->limit_bytes)
@@ -137,6 +139,11 @@ static void put_memory(report *r, const qn_machine *m)
              "the control group allows %.1f GiB of the machine's %.1f: a model must fit into that "
              "with its keys and values",
              (double)m->limit_bytes / GIB, (double)m->memory_bytes / GIB);
+    if (m->address_bytes)
+        warn(r,
+             "a process may have %.2f GiB of address space (\"ulimit -v\"): files of models are "
+             "mapped into it",
+             (double)m->address_bytes / GIB);
     if (m->available_bytes && (double)m->available_bytes < GIB)
         warn(r, "only %.0f MiB of memory are available: close programs, or choose a small model",
              (double)m->available_bytes / MIB);
@@ -263,7 +270,8 @@ static void put_port(report *r)
     put(r, port, "free", qn_json_new_bool(fault == 0));
     put(r, r->root, "port", port);
     if (fault)
-        warn(r, "port %d cannot be had: %s; a server needs another one", PORT, strerror(fault));
+        warn(r, "port %d cannot be had: %s; \"quern serve --port N\" takes another one", PORT,
+             strerror(fault));
 }
 
 /* -- text -------------------------------------------------------------------------------------- */
@@ -318,6 +326,8 @@ static void print_memory(qn_io *io, const qn_json *root)
         qn_io_print(io, "limited to %.1f", gib_at(memory, "limit_bytes"));
     else
         qn_io_print(io, "no limit set");
+    if (qn_json_type_of(qn_json_get(memory, "address_space_bytes")) == QN_JSON_INT)
+        qn_io_print(io, "; %.2f of addresses a process", gib_at(memory, "address_space_bytes"));
     qn_io_print(io, "; transparent huge pages: %s\n", text_at(memory, "huge_pages"));
     if (!speed) return;
     const double all = qn_json_num(qn_json_get(speed, "all_threads_gb_s"), 0);

@@ -89,8 +89,9 @@ quern_runtime *qn_runtime_ref(quern_runtime *rt)
 qn_code qn_runtime_tell_memory(const quern_runtime *rt, qn_code rc, qn_err *err)
 {
     if (rc != QN_E_NOMEM || !rt->memory_ceiling) return rc;
-    return qn_wrap(err, rc, "memory ceiling of %llu bytes, %zu live",
-                   (unsigned long long)rt->memory_ceiling, qn_alloc_live_bytes());
+    return qn_wrap(err, rc, "memory ceiling of %.1f MiB, %.1f in use",
+                   (double)rt->memory_ceiling / 1048576.0,
+                   (double)qn_alloc_live_bytes() / 1048576.0);
 }
 
 void quern_runtime_close(quern_runtime *rt)

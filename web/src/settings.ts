@@ -3,13 +3,13 @@
 import { button, h } from "./dom";
 import { defaults, type Settings } from "./store";
 
-interface Field { name: keyof Settings; label: string; hint: string; min?: number; max?: number; whole?: boolean }
+interface Field { name: keyof Settings; label: string; hint: string; empty?: string; min?: number; max?: number; whole?: boolean }
 
 const FIELDS: Field[] = [
   { name: "temperature", label: "Temperature", hint: "0 always takes the likeliest word", min: 0, max: 10 },
   { name: "top_p", label: "Top p", hint: "share of likely words to draw from, 0 to 1", min: 0, max: 1 },
-  { name: "max_tokens", label: "Max tokens", hint: "length of an answer at most", min: 1, max: 1e6, whole: true },
-  { name: "seed", label: "Seed", hint: "the same seed gives the same answer", min: 0, max: Number.MAX_SAFE_INTEGER, whole: true },
+  { name: "max_tokens", label: "Max tokens", hint: "length of an answer at most", empty: "as the server says", min: 1, max: 1e6, whole: true },
+  { name: "seed", label: "Seed", hint: "the same seed gives the same answer", empty: "a random one", min: 0, max: Number.MAX_SAFE_INTEGER, whole: true },
 ];
 
 // What is wrong with a value, or null.
@@ -34,7 +34,7 @@ export function openSettings(now: Settings, onSave: (s: Settings) => void): void
   };
   const bad = h("p", { class: "bad", role: "alert" });
   const rows = h("div", { class: "row" }, ...FIELDS.map((f) =>
-    labelled(f.name, f.label, f.hint, h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "model's own" }))));
+    labelled(f.name, f.label, f.hint, h("input", { inputmode: "decimal", autocomplete: "off", placeholder: f.empty ?? "model's own" }))));
   const system = labelled("system", "System prompt", "goes before every chat; empty: none", h("textarea", { rows: "4" }));
   const key = labelled("key", "API key", "only if the server was started with --api-key", h("input", { type: "password", autocomplete: "off" }));
   const form = h("form", { method: "dialog" }, h("h2", { id: "set-title" }, "Settings"), rows, system, key, bad,

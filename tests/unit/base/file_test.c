@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -177,7 +178,25 @@ static void maps_files_of_every_size(qt *t)
     qn_map_close(&m);
 }
 
-QT_MAIN(QT(written_bytes_come_back), QT(read_refuses_past_the_ceiling),
-        QT(reads_files_that_lie_about_their_size), QT(read_and_map_name_what_they_cannot_open),
+/* What a process may not map for want of addresses is a lack of memory, no fault of the disk. */
+static void a_map_without_place_is_a_lack_of_memory(qt *t)
+{
+    static const uint8_t data[5000];
+    struct rlimit was;
+    qn_err err = {0};
+    qn_mapping m = {NULL, 0};
+    const char *path = qt_file("placeless", data, sizeof data);
+    if (!QT_EQ(t, getrlimit(RLIMIT_AS, &was), 0)) return;
+    const struct rlimit none = {4096, was.rlim_max};
+    if (!QT_EQ(t, setrlimit(RLIMIT_AS, &none), 0)) return;
+    const qn_code rc = qn_map_open(&m, path, &err);
+    QT_EQ(t, setrlimit(RLIMIT_AS, &was), 0);
+    QT_EQ(t, rc, QN_E_NOMEM);
+    QT_OKF(t, !m.data && strstr(err.msg, path) && strstr(err.msg, "0.0 MiB"), "%s", err.msg);
+}
+
+QT_MAIN(QT(a_map_without_place_is_a_lack_of_memory), QT(written_bytes_come_back),
+        QT(read_refuses_past_the_ceiling), QT(reads_files_that_lie_about_their_size),
+        QT(read_and_map_name_what_they_cannot_open),
         QT(write_replaces_whole_files_and_leaves_no_temporary), QT(a_failed_write_leaves_nothing),
         QT(read_survives_every_failed_allocation), QT(maps_files_of_every_size))

@@ -16,6 +16,9 @@ static const char machine[] =
     "printf 'processor\\t: 0\\nmodel name\\t: Test CPU\\n' >proc/cpuinfo\n"
     "printf 'MemTotal:       16777216 kB\\nMemAvailable:   8388608 kB\\n' >proc/meminfo\n"
     "echo 0::/a/b >proc/self/cgroup\n"
+    "printf 'Limit  Soft Limit  Hard Limit  Units\\nMax address space  409600000  unlimited  "
+    "bytes\\n' "
+    ">proc/self/limits\n"
     "echo 'NVRM version: NVIDIA UNIX 550.1' >proc/driver/nvidia/version\n"
     "printf 'Model: \\t\\t Card X\\nIRQ: 1\\n' >proc/driver/nvidia/gpus/0000:01:00.0/information\n"
     "mkdir -p sys/fs/cgroup/a/b sys/devices/system/node sys/kernel/mm/transparent_hugepage\n"
@@ -43,6 +46,7 @@ static void a_machine_is_read_from_its_files(qt *t)
     QT_OK(t, m.l1d_bytes == 48 << 10 && m.l2_bytes == 2 << 20 && m.l3_bytes == 64 << 20);
     QT_OK(t, m.memory_bytes == 16ull << 30 && m.limit_bytes == 2ull << 30);
     QT_EQ(t, m.available_bytes, 1ll << 30); /* what the group has left */
+    QT_EQ(t, m.address_bytes, 409600000);
     QT_STR(t, m.huge_pages, "never");
     QT_EQ(t, m.n_cards, 1);
     QT_STR(t, m.card[0], "Card X");
@@ -54,6 +58,17 @@ static void a_machine_without_files_has_no_facts(qt *t)
     qn_machine m;
     qn_probe_machine(&m, "/nowhere/at/all");
     QT_OK(t, m.threads == 0 && m.memory_bytes == 0 && m.n_cards == 0 && !m.cpu[0]);
+    QT_EQ(t, m.address_bytes, 0); /* no such file, and "unlimited", are no limit */
+    setenv("ROOT", qt_tmp(), 1);
+    if (!QT_EQ(
+            t,
+            program_shell("cd \"$ROOT\"; mkdir -p proc/self\n"
+                          "echo 'Max address space  unlimited  unlimited  bytes' >proc/self/limits")
+                ->status,
+            0))
+        return;
+    qn_probe_machine(&m, qt_tmp());
+    QT_EQ(t, m.address_bytes, 0);
 }
 
 static void bandwidth_stays_within_a_quarter_of_the_memory(qt *t)

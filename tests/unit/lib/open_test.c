@@ -165,7 +165,7 @@ static void an_engine_beyond_the_ceiling_says_what_was_asked_of_what(qt *t)
     QT_OKF(t, open_model(&w) == QUERN_OK, "%zu bytes live", qn_alloc_live_bytes());
     QT_EQ(t, quern_engine_open(&w.engine, w.model, NULL, &err), QUERN_E_NOMEM);
     QT_OK(t, !w.engine);
-    QT_OKF(t, strncmp(err.msg, "memory ceiling of ", 18) == 0 && strstr(err.msg, " live: "), "%s",
+    QT_OKF(t, strncmp(err.msg, "memory ceiling of ", 18) == 0 && strstr(err.msg, " in use: "), "%s",
            err.msg);
     close_model(&w);
     close_runtime(&w);
