@@ -46,6 +46,9 @@ static qn_code check_room(size_t *kv_room, const quern_model *m, const quern_eng
     const uint32_t made_for = qn_model_get_desc(m->model)->context;
     const qn_memory_room room = qn_fit_room(m->rt->memory_ceiling);
     QN_TRY(qn_lib_fit_ask(&ask, o, err));
+    if (ask.context > made_for) /* no memory would help */
+        return qn_fail(err, QN_E_LIMIT, "context is %u, the model was made for %u", ask.context,
+                       made_for);
     if (!ask.context) ask.context = made_for < LEAST_CONTEXT ? made_for : LEAST_CONTEXT;
     qn_fit_estimate(&fit, m->model, &ask);
     const uint64_t rest = fit.weights + fit.plans;

@@ -331,6 +331,9 @@ static qn_code read_stops(qn_str **out, const quern_request_options *o, qn_err *
     if (!*out) return qn_fail(err, QN_E_NOMEM, "%zu stop texts", o->n_stop_texts);
     for (size_t i = 0; i < o->n_stop_texts; i++) {
         QN_TRY(qn_lib_given(o->stop_texts[i], "a stop text", err));
+        if (!o->stop_texts[i][0])
+            return qn_fail(err, QN_E_INVAL, "stop text %zu is empty, expected at least one byte",
+                           i);
         (*out)[i] = qn_str_z(o->stop_texts[i]);
     }
     return QN_OK;

@@ -82,6 +82,9 @@ static void a_context_beyond_the_ceiling_is_refused_with_one_that_fits(qt *t)
     eo.context = all.context;
     QT_EQ(t, quern_engine_open(&e, m, &eo, &err), QUERN_E_NOMEM);
     QT_OKF(t, !e && strstr(err.msg, "the largest context that would fit is "), "%s", err.msg);
+    eo.context = 1u << 30; /* more than the model was made for: no question of memory */
+    QT_EQ(t, quern_engine_open(&e, m, &eo, &err), QUERN_E_LIMIT);
+    QT_OKF(t, !e && strstr(err.msg, "the model was made for "), "%s", err.msg);
     eo.context = 0; /* then what fits is taken */
     QT_OKF(t, quern_engine_open(&e, m, &eo, &err) == QUERN_OK, "%s", err.msg);
     quern_engine_close(e);

@@ -170,6 +170,20 @@ static void the_end_tells_which_stop_text_it_was(qt *t)
     close_world(&w);
 }
 
+static void an_empty_stop_text_is_named(qt *t)
+{
+    world w = open_world(t);
+    static const char *const stops[] = {"x", ""};
+    quern_request_options o = abc();
+    quern_request *r = NULL;
+    quern_error err = {0};
+    o.stop_texts = stops;
+    o.n_stop_texts = 2;
+    QT_EQ(t, quern_request_open(&r, w.engine, &o, &err), QUERN_E_INVAL);
+    QT_OKF(t, !r && strstr(err.msg, "stop text 1 is empty"), "%s", err.msg);
+    close_world(&w);
+}
+
 static void wrong_values_are_named(qt *t)
 {
     world w = open_world(t);
@@ -237,5 +251,5 @@ static void a_model_without_a_recipe_gets_the_built_in(qt *t)
 
 QT_MAIN(QT(the_likeliest_tokens_come_with_each_event), QT(a_prompt_is_echoed_and_scored),
         QT(biases_penalties_and_min_tokens_are_honoured), QT(the_end_tells_which_stop_text_it_was),
-        QT(wrong_values_are_named), QT(tokens_have_bytes_and_a_spelling),
-        QT(a_model_without_a_recipe_gets_the_built_in))
+        QT(an_empty_stop_text_is_named), QT(wrong_values_are_named),
+        QT(tokens_have_bytes_and_a_spelling), QT(a_model_without_a_recipe_gets_the_built_in))
