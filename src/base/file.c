@@ -91,7 +91,8 @@ static qn_code create_temp(int *fd, qn_buf *name, const char *path, mode_t mode,
         *fd = open(qn_buf_text(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (*fd < 0 && errno != EEXIST) break;
     }
-    return *fd >= 0 ? QN_OK : fail_path(err, "create ", qn_buf_text(name));
+    /* the path that was asked for: nobody knows the other name */
+    return *fd >= 0 ? QN_OK : fail_path(err, "create ", path);
 }
 
 /* Makes the rename durable. Some file systems cannot sync a directory: that is not our failure. */

@@ -117,7 +117,7 @@ static void a_failed_write_leaves_nothing(qt *t)
     qn_err err = {0};
     const char *dir = in_tmp("f");
     QT_EQ(t, qn_file_write("/nowhere/at/all", "x", 1, &err), QN_E_NOTFOUND);
-    QT_OK(t, strstr(err.msg, "/nowhere/at/all") != NULL);
+    QT_OKF(t, strstr(err.msg, "/nowhere/at/all") && !strstr(err.msg, ".tmp"), "%s", err.msg);
     QT_EQ(t, mkdir(dir, 0777), 0);
     snprintf(path, sizeof path, "%s/sub", dir);
     QT_EQ(t, mkdir(path, 0777), 0);
