@@ -78,7 +78,7 @@ QUERN_API quern_code quern_store_find(char **path, const quern_store *s, const c
 typedef struct quern_get_progress {
     size_t size;           /* sizeof(quern_get_progress): what this library knows */
     const char *file;      /* the one at work */
-    const char *step;      /* "copying", "downloading", "verifying": for ever */
+    const char *step;      /* "asking", "copying", "downloading", "verifying": for ever */
     uint64_t done, total;  /* bytes of all files; total 0: not known yet */
     uint32_t index, count; /* of files, from 0; count 0: not known yet, file names the repository */
 } quern_get_progress;

@@ -137,10 +137,25 @@ static qn_json *document(const qn_chat_log *log, const char *model)
     return NULL;
 }
 
+/* Only a saved chat is written over. */
+static qn_code may_replace(const char *path, qn_err *err)
+{
+    qn_chat_log other;
+    qn_err why = {0};
+    if (!qn_file_exists(path)) return QN_OK;
+    qn_chat_log_init(&other);
+    const qn_code rc = qn_chat_log_load(&other, path, &why);
+    qn_chat_log_fini(&other);
+    if (rc == QN_OK || rc == QN_E_NOTFOUND) return QN_OK;
+    return rc == QN_E_FORMAT ? qn_fail(err, QN_E_INVAL, "%s is there and is no saved chat", path)
+                             : qn_fail(err, rc, "%s", why.msg);
+}
+
 qn_code qn_chat_log_save(const qn_chat_log *log, const char *path, const char *model, qn_err *err)
 {
     char *text = NULL;
     size_t n = 0;
+    QN_TRY(may_replace(path, err));
     QN_TRY(dump(&text, &n, document(log, model), err));
     const qn_code rc = qn_file_write_private(path, text, n, err);
     qn_free(text);

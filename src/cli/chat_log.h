@@ -47,8 +47,8 @@ void qn_chat_log_cut(qn_chat_log *log, size_t n_turns); /* forgets the turns fro
  * NOMEM. */
 qn_code qn_chat_log_messages(qn_buf *out, const qn_chat_log *log, qn_err *err);
 
-/* model: what is written into the file for its reader; not needed to load. Errors: IO, NOTFOUND,
- * NOMEM; each names the file. */
+/* model: what is written into the file for its reader; not needed to load. Errors: INVAL (the file is
+ * there and is no saved chat), IO, NOTFOUND, NOMEM; each names the file. */
 qn_code qn_chat_log_save(const qn_chat_log *log, const char *path, const char *model, qn_err *err);
 /* Replaces *log, which stays as it was after a failure. Errors: NOTFOUND, IO; FORMAT (what is wrong
  * where), UNSUPPORTED (a later version), LIMIT, NOMEM. */

@@ -68,8 +68,10 @@ qn_code qn_cli_model(char **path, const char *name, qn_io *io, qn_err *err)
     const qn_code rc = quern_store_find(path, store, name, err);
     quern_store_close(store);
     if (rc != QN_OK || name) return rc;
+    char taken[256];
+    qn_cli_model_name(taken, sizeof taken, *path);
     fprintf(io->err, "quern: no --model; taking ");
-    qn_text_shown(io->err, *path, strlen(*path));
+    qn_text_shown(io->err, taken, strlen(taken));
     fprintf(io->err, "\n");
     return QN_OK;
 }

@@ -27,7 +27,7 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
     QN_RUN_OPTION(type, "chunk", U32, chunk, "N", "prompt tokens a step (512)", 1, 1 << 16), \
     QN_RUN_OPTION(type, "memory-mib", U32, memory_mib, "N", "refuse to hold more memory than this", 1, 1 << 30), \
     QN_RUN_OPTION(type, "pack", FLAG, pack, NULL, "keep packed weights under QUERN_HOME/images", 0, 0), \
-    QN_RUN_OPTION(type, "log", TEXT, log, "LEVELS", "log to stderr: \"info\", \"kv=debug,net=off\"", 0, 0)
+    QN_RUN_OPTION(type, "log", TEXT, log, "LEVELS", "log to stderr: \"info\", \"image=debug\"", 0, 0)
 /* clang-format on */
 
 /* Opens the store that the environment names. token: of the hub's account, or NULL. Errors: INVAL (no

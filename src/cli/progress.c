@@ -157,7 +157,10 @@ static void complete_file(qn_progress *p)
     char size[16];
     if (!p->begun || p->terminal) return;
     qn_bytes_text(size, p->done > p->begin ? p->done - p->begin : 0);
-    fprintf(p->f, "quern: %s is complete (%s)\n", p->file, size);
+    if (p->moved)
+        fprintf(p->f, "quern: %s is complete (%s)\n", p->file, size);
+    else
+        fprintf(p->f, "quern: %s is here already\n", p->file);
 }
 
 static void begin_file(qn_progress *p, const quern_get_progress *now)
@@ -165,6 +168,7 @@ static void begin_file(qn_progress *p, const quern_get_progress *now)
     char total[16];
     (void)qn_text_cell(p->file, sizeof p->file, now->file ? now->file : "");
     p->begun = true;
+    p->moved = false;
     p->index = now->index;
     p->begin = now->done;
     if (p->terminal) return;
@@ -182,6 +186,7 @@ void qn_progress_tell(qn_progress *p, const quern_get_progress *now, uint64_t ns
         complete_file(p);
         begin_file(p, now);
     }
+    if (strcmp(now->step, "downloading") == 0 || strcmp(now->step, "copying") == 0) p->moved = true;
     if (!p->step || strcmp(p->step, now->step) != 0 || now->done < p->done) p->n = 0;
     p->step = now->step;
     p->done = now->done;

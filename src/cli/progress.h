@@ -19,6 +19,7 @@ typedef struct qn_progress {
     FILE *f;
     bool terminal, quiet;
     bool begun, drawn; /* a file is at work; a line stands there */
+    bool moved;        /* bytes of the file at work came, not only were checked */
     bool part_kept;    /* bytes of a hub are there, and are found again */
     char file[256];    /* as it is shown */
     const char *step;

@@ -295,10 +295,8 @@ static double gib_at(const qn_json *v, const char *key)
     return qn_json_num(qn_json_get(v, key), 0) / GIB;
 }
 
-static void print_processor(qn_io *io, const qn_json *cpu)
+static void print_cores(qn_io *io, const qn_json *cpu)
 {
-    const qn_json *list = qn_json_get(cpu, "features");
-    qn_io_print(io, "processor   %s\n", text_at(cpu, "model"));
     qn_io_print(io,
                 "            %lld cores, %lld threads, %lld socket(s), %lld NUMA node(s); %lld "
                 "cores usable\n",
@@ -311,6 +309,17 @@ static void print_processor(qn_io *io, const qn_json *cpu)
                 qn_json_num(qn_json_get(cpu, "l1d_bytes"), 0) / 1024,
                 qn_json_num(qn_json_get(cpu, "l2_bytes"), 0) / MIB,
                 qn_json_num(qn_json_get(cpu, "l3_bytes"), 0) / MIB);
+}
+
+static void print_processor(qn_io *io, const qn_json *cpu)
+{
+    const qn_json *list = qn_json_get(cpu, "features");
+    qn_io_print(io, "processor   %s\n", text_at(cpu, "model"));
+    if (qn_json_int(qn_json_get(cpu, "cores"), 0) == 0) /* a container without /sys */
+        qn_io_print(io, "            cores and caches are not told here; %lld cores usable\n",
+                    (long long)qn_json_int(qn_json_get(cpu, "usable_cores"), 0));
+    else
+        print_cores(io, cpu);
     qn_io_print(io, "            has:");
     for (size_t i = 0; i < qn_json_len(list); i++) qn_io_print(io, " %s", text_of(list, i));
     qn_io_print(io, "%s\n            runs as: %s\n", qn_json_len(list) ? "" : " nothing special",
@@ -340,7 +349,10 @@ static void print_memory(qn_io *io, const qn_json *root)
                 qn_json_bool(qn_json_get(speed, "beyond_cache"), false)
                     ? ""
                     : ", less than 4 times the caches: part of it may come from there");
-    qn_io_print(io, "            so 1 GB of weights decodes at no more than %.0f tokens/s\n", all);
+    qn_io_print(
+        io,
+        "            so 1 GB of weights beyond the caches decodes at about %.0f tokens/s at best\n",
+        all);
 }
 
 static void print_report(qn_io *io, const qn_json *root)

@@ -88,16 +88,19 @@ static qn_code greet(const qn_server *s, const serve_opts *o, const qn_server_mo
     QN_TRY(quern_model_get_info(m->model, &info, err));
     const char *body =
         m->template_text || info.chat_template
-            ? "chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"What is "
-              "the "
-              "capital of France?\"}]}'"
-            : "completions -d '{\"prompt\": \"The capital of France is\", \"max_tokens\": 8}'";
+            ? "chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": "
+              "\"What is the capital of France?\"}], \"temperature\": 0}'"
+            : "completions -d '{\"prompt\": \"The capital of France is\", \"max_tokens\": 8, "
+              "\"temperature\": 0}'";
     qn_io_print(io, "quern: ready, serving %s\n", m->id);
-    if (!o->no_web) qn_io_print(io, "  chat page   http://%s:%u/ \n", host, port);
+    if (!o->no_web) qn_io_print(io, "  chat page   http://%s:%u/\n", host, port);
     qn_io_print(io, "  API base    http://%s:%u/v1\n", host, port);
     qn_io_print(io,
                 "  try         curl -s -H 'Content-Type: application/json'%s http://%s:%u/v1/%s\n",
                 o->api_key ? " -H 'Authorization: Bearer KEY'" : "", host, port, body);
+    if (!o->api_key && strcmp(host, o->host) != 0)
+        fprintf(io->err,
+                "quern: whoever reaches this machine may use it; --api-key asks for a key\n");
     return qn_io_flush(io, err);
 }
 

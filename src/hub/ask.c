@@ -13,8 +13,7 @@ qn_code qn_hub_talk_open(qn_hub_talk *k, const qn_hub *h, const char *repo,
 {
     const qn_net_options opt = {.agent = "quern/" QUERN_VERSION, .stall_ms = h->stall_ms};
     *k = (qn_hub_talk){.hub = h, .repo = repo, .report = report, .told_ns = qn_clock_ns()};
-    k->at =
-        (quern_get_progress){.size = sizeof k->at, .file = repo, .step = "downloading", .count = 1};
+    k->at = (quern_get_progress){.size = sizeof k->at, .file = repo, .step = "asking", .count = 1};
     const qn_code rc = qn_net_check_endpoint(h->endpoint, err);
     if (rc != QN_OK) return qn_wrap(err, rc, "endpoint");
     return qn_net_open(&k->net, &opt, err);

@@ -323,6 +323,8 @@ qn_code qn_hub_blob_fetch(qn_hub_talk *k, const qn_hub_blob *b, qn_err *err)
     qn_hub_try try = {.n = 0};
     bool good = false;
     part p = {.b = b, .k = k, .fd = -1, .base = k->at.done};
+    k->at.step = "verifying";
+    QN_TRY(qn_hub_talk_tell(k, err));
     QN_TRY(is_there(&good, k, b, err));
     if (good) return QN_OK;
     QN_TRY_OUT(part_open(&p, err));

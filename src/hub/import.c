@@ -52,7 +52,9 @@ static qn_code is_there(bool *yes, const qn_hub_entry *e, const char *path, cons
     QN_TRY(rc);
     if (e->sha256) { /* what is not what was published is not kept */
         *yes = strcmp(there, e->sha256) == 0;
-        return QN_OK;
+        if (!*yes) return QN_OK;
+        QN_TRY(digest_of(given, from, report, p, err)); /* a file that is named is looked at */
+        return check_digest(e, from, given, err);
     }
     QN_TRY(digest_of(given, from, report, p, err));
     *yes = strcmp(there, given) == 0;

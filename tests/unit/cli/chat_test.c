@@ -195,6 +195,8 @@ static void files_that_are_missing_broken_or_out_of_reach_are_named(qt *t)
     QT_OK(t, says(m, line, "broken.json: "));
     snprintf(line, sizeof line, "/load %s", qt_file("other.json", "{\"a\": 1}", 8));
     QT_OK(t, says(m, line, "other.json: no saved chat"));
+    snprintf(line, sizeof line, "/save %s", qt_file("mine.c", "int x;", 6));
+    QT_OK(t, says(m, line, "mine.c is there and is no saved chat"));
     QT_OK(t, says(m, "/save /dev/null/chat.json", "/dev/null/chat.json"));
     QT_OK(t, says(m, "/save", "/save needs FILE"));
     QT_OK(t, says(m, "/load", "/load needs FILE"));

@@ -67,14 +67,19 @@ static void a_file_is_copied_once_and_known_afterwards(qt *t)
     QT_EQ(t, stat(path, &st), 0);
     qn_free(path);
     memset(&told, 0, sizeof told);
-    QT_EQ(t, import(x, &abc, "/not/there", &told, NULL), QN_OK); /* what is here needs no source */
-    QT_OK(t, told.copying == 0 && told.verifying == 0);
+    QT_EQ(t, import(x, &abc, tree_at(x, "from"), &told, NULL), QN_OK);
+    QT_OK(t, told.copying == 0);
     QT_EQ(t, stat(tree_at(x, "home/models/abc.gguf"), &again), 0);
     QT_EQ(t, st.st_ino, again.st_ino);
     (void)unlink(tree_at(x, "home/models/abc.gguf.sha256"));
-    QT_EQ(t, import(x, &abc, "/not/there", &told, NULL), QN_OK); /* read again, and stamped */
+    QT_EQ(t, import(x, &abc, tree_at(x, "from"), &told, NULL), QN_OK); /* read again, and stamped */
     QT_OK(t, told.copying == 0 && told.verifying > 0);
     QT_EQ(t, in_models(x), 2);
+    tree_text(x, "other",
+              "abd"); /* a file that is named is looked at, also when it is not needed */
+    QT_EQ(t, import(x, &abc, tree_at(x, "other"), &told, NULL), QN_E_FORMAT);
+    QT_EQ(t, import(x, &abc, "/not/there", &told, NULL), QN_E_NOTFOUND);
+    QT_OK(t, holds(tree_at(x, "home/models/abc.gguf"), "abc"));
     free(x);
 }
 
