@@ -94,7 +94,7 @@ static void put_keys(qn_gguf_writer *w, const tiny *how)
 /* The byte-level letters of GPT-2's table that stand for themselves. */
 static void put_tokenizer(qn_gguf_writer *w, const tiny *how)
 {
-    static char text[512][8];
+    static char text[512][16];
     static qn_str tokens[512];
     static int32_t types[512];
     const uint32_t n = TINY_VOCAB + how->extra_ids;
