@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,8 @@ typedef struct world {
     char url[256], path[512], part[544], lock[544];
     qn_hub_blob blob;
     qn_err err;
-    uint64_t stop_at; /* done bytes at which the callback says no; 0: never */
-    uint32_t told, verified;
+    uint64_t stop_at;           /* done bytes at which the callback says no; 0: never */
+    atomic_uint told, verified; /* several threads may fetch into one world */
 } world;
 
 static int tell(void *ctx, const quern_get_progress *p)
