@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh - Debian packages that the build and `make test` need; nothing else installs any.
+# install-deps.sh [--list] - Debian packages that the build and `make test` need; nothing else installs any.
 # With all of them there it only asks dpkg, which takes a few hundredths of a second.
 set -euo pipefail
 
@@ -17,6 +17,11 @@ packages=(
   clang-format-14 git                                         # the format check
   python3 python3-pip xz-utils                                # tools/*.py; the starter's package
 )
+
+if [ "${1:-}" = --list ]; then
+  printf '%s\n' "${packages[@]}"
+  exit 0
+fi
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 

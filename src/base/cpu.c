@@ -5,18 +5,29 @@
 #include <string.h>
 
 enum {
-    BITS_AVX2 = QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C | QN_CPU_AVX_VNNI,
-    BITS_AVX512 = BITS_AVX2 | QN_CPU_AVX512F | QN_CPU_AVX512BW | QN_CPU_AVX512VL | QN_CPU_AVX512DQ |
-                  QN_CPU_AVX512VNNI | QN_CPU_AVX512BF16 | QN_CPU_AVX512FP16,
-    BITS_NEON = QN_CPU_NEON | QN_CPU_DOTPROD | QN_CPU_I8MM
+    BITS_AVX2 = QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C,
+    BITS_AVX512_BASE =
+        BITS_AVX2 | QN_CPU_AVX512F | QN_CPU_AVX512BW | QN_CPU_AVX512VL | QN_CPU_AVX512DQ,
+    BITS_AVX512 = BITS_AVX512_BASE | QN_CPU_AVX_VNNI | QN_CPU_AVX512VNNI | QN_CPU_AVX512BF16 |
+                  QN_CPU_AVX512FP16,
+    BITS_NEON_DOT = QN_CPU_NEON | QN_CPU_DOTPROD
 };
 
 static const struct {
     const char *name;
     uint32_t mask;
 } levels[] = {
-    {"generic", 0},      {"ref", 0},           {"avx2", BITS_AVX2}, {"avx512", BITS_AVX512},
-    {"neon", BITS_NEON}, {"auto", UINT32_MAX}, {"", UINT32_MAX},
+    {"generic", 0},
+    {"ref", 0},
+    {"avx2", BITS_AVX2},
+    {"avx2_vnni", BITS_AVX2 | QN_CPU_AVX_VNNI},
+    {"avx512_base", BITS_AVX512_BASE},
+    {"avx512", BITS_AVX512},
+    {"neon", QN_CPU_NEON},
+    {"neon_dot", BITS_NEON_DOT},
+    {"neon_i8mm", BITS_NEON_DOT | QN_CPU_I8MM},
+    {"auto", UINT32_MAX},
+    {"", UINT32_MAX},
 };
 
 qn_code qn_cpu_parse_isa(uint32_t *out, const char *name, qn_err *err)
@@ -27,6 +38,9 @@ qn_code qn_cpu_parse_isa(uint32_t *out, const char *name, qn_err *err)
             *out = levels[i].mask;
             return QN_OK;
         }
-    return qn_fail(err, QN_E_INVAL,
-                   "instruction set \"%s\", expected auto, generic, avx2, avx512 or neon", name);
+    return qn_fail(
+        err, QN_E_INVAL,
+        "instruction set \"%s\", expected auto, generic, avx2, avx2_vnni, avx512_base, avx512, "
+        "neon, neon_dot or neon_i8mm",
+        name);
 }

@@ -24,13 +24,17 @@ enum {
     QN_CPU_AVX512DQ = 1u << 10,
     QN_CPU_NEON = 1u << 16,
     QN_CPU_DOTPROD = 1u << 17, /* sdot, udot */
-    QN_CPU_I8MM = 1u << 18     /* smmla */
+    QN_CPU_I8MM = 1u << 18,    /* usdot, smmla */
+    QN_CPU_FP16 = 1u << 19,    /* arithmetic on halves */
+    QN_CPU_BF16 = 1u << 20     /* bfdot, bfmmla */
 };
 
 /* The bits of this machine. Asks the processor on each call (about a microsecond): keep the answer. */
 uint32_t qn_cpu_features(void);
-/* "generic" or "ref": no bits; "avx2": AVX2 FMA F16C AVX_VNNI; "avx512": all of x86; "neon": all of
- * ARM; "auto", "" or NULL: all. The mask says what is allowed, not what is there. Errors: INVAL. */
+/* "generic" or "ref": no bits; "avx2": AVX2 FMA F16C; "avx2_vnni": AVX_VNNI too; "avx512_base": AVX2 and
+ * AVX-512 F BW VL DQ; "avx512": all of x86; "neon": what every aarch64 has; "neon_dot": DOTPROD too;
+ * "neon_i8mm": all of ARM; "auto", "" or NULL: all. The mask says what is allowed, not what is there.
+ * Errors: INVAL. */
 qn_code qn_cpu_parse_isa(uint32_t *out, const char *name, qn_err *err);
 /* Physical cores that this process may keep busy: its affinity mask, hardware threads of one core
  * counted once, then the cgroup's quota rounded up. At least 1. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fpenv_arm.c - FPCR: bits 8-15 trap enables, 19 FZ16, 22-23 rounding, 24 FZ, 25 default NaN. Default
- * NaN must be off too: payloads would differ from x86. */
+/* fpenv_arm.c - FPCR: bits 8-15 trap enables, 19 FZ16, 22-23 rounding, 24 FZ, 25 default NaN, 26
+ * alternative halves. Default NaN must be off too: payloads would differ from x86. */
 #include "base/fpenv.h"
 
-#define FPCR_NOT_PLAIN ((uint64_t)0x3C8FF00)
+#define FPCR_NOT_PLAIN ((uint64_t)0x7C8FF00)
 
 static uint64_t get(void)
 {

@@ -5,7 +5,8 @@
 #include "cli/cli.h"
 
 const qn_named qn_environment[] = {
-    {"QUERN_ISA", "auto, generic, avx2, avx512 or neon: the most that kernels may use"},
+    {"QUERN_ISA", "the most that kernels may use: auto, generic, avx2, avx2_vnni, avx512_base, "
+                  "avx512, neon, neon_dot, neon_i8mm"},
     {"QUERN_THREADS", "lanes, where --threads is not given"},
     {"QUERN_HOME", "where models and other files are kept (~/.quern)"},
     {"HF_HUB_CACHE", "the cache of Hugging Face tools, looked at and added to (HF_HOME/hub)"},

@@ -49,6 +49,8 @@ static const struct {
     {QN_CPU_NEON, "neon"},
     {QN_CPU_DOTPROD, "dotprod"},
     {QN_CPU_I8MM, "i8mm"},
+    {QN_CPU_FP16, "fp16"},
+    {QN_CPU_BF16, "bf16"},
 };
 
 typedef struct report { /* an object under construction; ok turns false when memory ran out */

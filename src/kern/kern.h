@@ -27,7 +27,7 @@ typedef struct qn_kern_table { /* NULL: this variant has nothing better than the
 } qn_kern_table;
 
 typedef struct qn_kern_variant {
-    const char *name; /* "ref", "generic", "avx2", "avx512", "neon": what QUERN_ISA takes */
+    const char *name; /* "ref", "generic", "avx2" and so on (select.c): what QUERN_ISA takes */
     uint32_t needs;   /* CPU feature bits (base/cpu.h) its files were built for */
     const qn_kern_table *table; /* ref and generic have every entry */
 } qn_kern_variant;

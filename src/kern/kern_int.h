@@ -5,7 +5,9 @@
 #define QN_KERN_KERN_INT_H
 #include "kern/kern.h"
 
-extern const qn_kern_table qn_kern_ref, qn_kern_generic, qn_kern_avx2, qn_kern_avx512;
+extern const qn_kern_table qn_kern_ref, qn_kern_generic;
+extern const qn_kern_table qn_kern_avx2, qn_kern_avx2_vnni, qn_kern_avx512_base, qn_kern_avx512;
+extern const qn_kern_table qn_kern_neon, qn_kern_neon_dot, qn_kern_neon_i8mm;
 
 /* Outputs of a product whose weights are widened at once: half a megabyte, so that they stay in the
  * second-level cache while all rows pass, but at least one tile. A multiple of 4. */

@@ -20,6 +20,8 @@ static const qn_peak *const lists[] = {
 #if defined(__x86_64__)
     qn_peaks_avx2,
     qn_peaks_avx512,
+#elif defined(__aarch64__)
+    qn_peaks_neon,
 #endif
 };
 

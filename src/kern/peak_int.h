@@ -61,7 +61,7 @@
 
 #define QN_PEAK_OPS(chains, lanes) (2.0 * (chains) * (lanes)) /* of a round */
 
-extern const qn_peak qn_peaks_avx2[], qn_peaks_avx512[];
+extern const qn_peak qn_peaks_avx2[], qn_peaks_avx512[], qn_peaks_neon[];
 uint64_t qn_peak_read_avx2(const void *p, size_t n);
 uint64_t qn_peak_read_avx512(const void *p, size_t n);
 

@@ -3,15 +3,24 @@
 #include "base/cpu.h"
 #include "kern/kern_int.h"
 
+enum {
+    NEEDS_AVX2 = QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C,
+    NEEDS_AVX512 = QN_CPU_FMA | QN_CPU_F16C | QN_CPU_AVX512F | QN_CPU_AVX512BW | QN_CPU_AVX512VL |
+                   QN_CPU_AVX512DQ
+};
+
 const qn_kern_variant qn_kern_variants[] = {
     {"ref", 0, &qn_kern_ref},
     {"generic", 0, &qn_kern_generic},
 #if defined(__x86_64__)
-    {"avx2", QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C, &qn_kern_avx2},
-    {"avx512",
-     QN_CPU_FMA | QN_CPU_F16C | QN_CPU_AVX512F | QN_CPU_AVX512BW | QN_CPU_AVX512VL |
-         QN_CPU_AVX512DQ | QN_CPU_AVX512VNNI,
-     &qn_kern_avx512},
+    {"avx2", NEEDS_AVX2, &qn_kern_avx2},
+    {"avx2_vnni", NEEDS_AVX2 | QN_CPU_AVX_VNNI, &qn_kern_avx2_vnni},
+    {"avx512_base", NEEDS_AVX512, &qn_kern_avx512_base},
+    {"avx512", NEEDS_AVX512 | QN_CPU_AVX512VNNI, &qn_kern_avx512},
+#elif defined(__aarch64__)
+    {"neon", QN_CPU_NEON, &qn_kern_neon},
+    {"neon_dot", QN_CPU_NEON | QN_CPU_DOTPROD, &qn_kern_neon_dot},
+    {"neon_i8mm", QN_CPU_NEON | QN_CPU_DOTPROD | QN_CPU_I8MM, &qn_kern_neon_i8mm},
 #endif
 };
 const size_t qn_kern_n_variants = QN_LEN(qn_kern_variants);

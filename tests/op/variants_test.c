@@ -9,6 +9,15 @@ op_list *const op_lists[QN_K_COUNT] = {
 #undef X
 };
 
+/* The variants that this build may have beside the portable one. */
+#if defined(__x86_64__)
+#define EACH_FASTER(M, name) M(name, avx2) M(name, avx2_vnni) M(name, avx512_base) M(name, avx512)
+#elif defined(__aarch64__)
+#define EACH_FASTER(M, name) M(name, neon) M(name, neon_dot) M(name, neon_i8mm)
+#else
+#define EACH_FASTER(M, name)
+#endif
+
 #define TEST(kernel, variant, property, check)                        \
     static void kernel##_##property##_on_##variant(qt *t)             \
     {                                                                 \
@@ -16,16 +25,15 @@ op_list *const op_lists[QN_K_COUNT] = {
         if (op_variant(t, &k, #variant)) check(t, &k, QN_K_##kernel); \
     }
 
+#define FASTER(name, variant)                                         \
+    TEST(name, variant, is_near_the_reference, op_matches_ref)        \
+    TEST(name, variant, has_the_bits_of_generic, op_has_generic_bits) \
+    TEST(name, variant, ignores_how_units_are_split, op_split_changes_nothing)
 #define X(name, tol, unit)                                                     \
     TEST(name, generic, is_near_the_reference, op_matches_ref)                 \
-    TEST(name, avx2, is_near_the_reference, op_matches_ref)                    \
-    TEST(name, avx512, is_near_the_reference, op_matches_ref)                  \
-    TEST(name, avx2, has_the_bits_of_generic, op_has_generic_bits)             \
-    TEST(name, avx512, has_the_bits_of_generic, op_has_generic_bits)           \
     TEST(name, ref, ignores_how_units_are_split, op_split_changes_nothing)     \
     TEST(name, generic, ignores_how_units_are_split, op_split_changes_nothing) \
-    TEST(name, avx2, ignores_how_units_are_split, op_split_changes_nothing)    \
-    TEST(name, avx512, ignores_how_units_are_split, op_split_changes_nothing)
+    EACH_FASTER(FASTER, name)
 #include "kern/kern.def"
 #undef X
 
@@ -37,14 +45,13 @@ static void every_kernel_has_cases(qt *t)
 
 static const qt_case cases[] = {
     QT(every_kernel_has_cases),
+#define CASES(name, variant)                             \
+    QT(name##_is_near_the_reference_on_##variant),       \
+        QT(name##_has_the_bits_of_generic_on_##variant), \
+        QT(name##_ignores_how_units_are_split_on_##variant),
 #define X(name, tol, unit)                                                                      \
-    QT(name##_is_near_the_reference_on_generic), QT(name##_is_near_the_reference_on_avx2),      \
-        QT(name##_is_near_the_reference_on_avx512), QT(name##_has_the_bits_of_generic_on_avx2), \
-        QT(name##_has_the_bits_of_generic_on_avx512),                                           \
-        QT(name##_ignores_how_units_are_split_on_ref),                                          \
-        QT(name##_ignores_how_units_are_split_on_generic),                                      \
-        QT(name##_ignores_how_units_are_split_on_avx2),                                         \
-        QT(name##_ignores_how_units_are_split_on_avx512),
+    QT(name##_is_near_the_reference_on_generic), QT(name##_ignores_how_units_are_split_on_ref), \
+        QT(name##_ignores_how_units_are_split_on_generic), EACH_FASTER(CASES, name)
 #include "kern/kern.def"
 #undef X
 };

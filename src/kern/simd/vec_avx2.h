@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vec_avx2.h - the vocabulary of vec_generic.h in AVX2, FMA and F16C: a vf is two registers. Same
- * names, same bits; what each means stands in vec_generic.h. */
+ * names, same bits; what each means stands in vec_generic.h. Files built with AVX-VNNI use its dot product. */
 #ifndef QN_KERN_SIMD_VEC_H
 #define QN_KERN_SIMD_VEC_H
 #include <immintrin.h>
@@ -276,6 +276,14 @@ static inline vi vi_bit_bytes(uint64_t bits, uint8_t v)
 {
     return (vi){bit_bytes_8((uint32_t)bits, v), bit_bytes_8((uint32_t)(bits >> 32), v)};
 }
+#ifdef __AVXVNNI__
+static inline vi vi_dot4(vi acc, vi a, vi b)
+{
+    PER_HALF(vi, _mm256_dpbusd_avx_epi32(acc.lo, a.lo, b.lo),
+             _mm256_dpbusd_avx_epi32(acc.hi, a.hi, b.hi));
+}
+static inline vi vi_dot4_low(vi acc, vi a, vi b) { return vi_dot4(acc, a, b); }
+#else
 /* maddubs would saturate at 16 bits, so even and odd bytes are widened and multiplied apart. */
 static inline __m256i dot4_8(__m256i acc, __m256i a, __m256i b)
 {
@@ -298,6 +306,7 @@ static inline vi vi_dot4_low(vi acc, vi a, vi b)
 {
     PER_HALF(vi, dot4_low_8(acc.lo, a.lo, b.lo), dot4_low_8(acc.hi, a.hi, b.hi));
 }
+#endif
 
 static inline float f16_widen(uint16_t h) { return _cvtsh_ss(h); }
 static inline void vf_set2_f16(vf *a, vf *b, const void *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vec_avx512.h - the vocabulary of vec_generic.h in AVX-512: a vf is one register. Same names, same
- * bits; what each means stands in vec_generic.h. */
+ * bits; what each means stands in vec_generic.h. Files built without VNNI do its dot product in steps. */
 #ifndef QN_KERN_SIMD_VEC_H
 #define QN_KERN_SIMD_VEC_H
 #include <immintrin.h>
@@ -116,8 +116,25 @@ static inline vi vi_bit_bytes(uint64_t bits, uint8_t v)
 {
     return _mm512_maskz_set1_epi8(bits, (char)v);
 }
+#ifdef __AVX512VNNI__
 static inline vi vi_dot4(vi acc, vi a, vi b) { return _mm512_dpbusd_epi32(acc, a, b); }
 static inline vi vi_dot4_low(vi acc, vi a, vi b) { return vi_dot4(acc, a, b); }
+#else
+/* maddubs would saturate at 16 bits, so even and odd bytes are widened and multiplied apart. */
+static inline vi vi_dot4(vi acc, vi a, vi b)
+{
+    const vi even = _mm512_madd_epi16(_mm512_and_si512(a, _mm512_set1_epi16(0xFF)),
+                                      _mm512_srai_epi16(_mm512_slli_epi16(b, 8), 8));
+    const vi odd = _mm512_madd_epi16(_mm512_srli_epi16(a, 8), _mm512_srai_epi16(b, 8));
+    return vi_add(acc, vi_add(even, odd));
+}
+/* Pairs stay below 2 * 63 * 128, which 16 bits hold. */
+static inline vi vi_dot4_low(vi acc, vi a, vi b)
+{
+    const vi pairs = _mm512_maddubs_epi16(a, b);
+    return vi_add(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+#endif
 
 static inline float f16_widen(uint16_t h) { return _cvtsh_ss(h); }
 static inline void vf_set2_f16(vf *a, vf *b, const void *p)

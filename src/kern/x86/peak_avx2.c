@@ -17,9 +17,14 @@ QN_PEAK_LOOP12(f32_avx2, __m256, _mm256_setzero_ps(), _mm256_set1_ps(1.0f), FMA)
     })
 QN_PEAK_LOOP12(int8_avx2, __m256i, _mm256_setzero_si256(), _mm256_set1_epi8(1), MADDUBS)
 
+#define DPBUSD(a, x, y) _mm256_dpbusd_avx_epi32(a, x, y)
+QN_PEAK_LOOP12(int8_vnni, __m256i, _mm256_setzero_si256(), _mm256_set1_epi8(1), DPBUSD)
+
 const qn_peak qn_peaks_avx2[] = {
     {"vfmadd of 256 bit", QN_PEAK_F32, QN_CPU_AVX2 | QN_CPU_FMA, QN_PEAK_OPS(12, 8), f32_avx2},
     {"vpmaddubsw, vpmaddwd of 256 bit", QN_PEAK_INT8, QN_CPU_AVX2, QN_PEAK_OPS(12, 32), int8_avx2},
+    {"vpdpbusd of 256 bit, AVX", QN_PEAK_INT8, QN_CPU_AVX2 | QN_CPU_AVX_VNNI, QN_PEAK_OPS(12, 32),
+     int8_vnni},
     {0},
 };
 

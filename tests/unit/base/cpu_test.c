@@ -20,8 +20,14 @@ static void isa_names_give_masks(qt *t)
     QT_OK(t, (a & QN_CPU_AVX512F) == 0);
     QT_OK(t, qn_cpu_parse_isa(&c, "auto", NULL) == QN_OK && c == UINT32_MAX);
     QT_OK(t, qn_cpu_parse_isa(&c, NULL, NULL) == QN_OK && c == UINT32_MAX);
-    QT_OK(t, qn_cpu_parse_isa(&c, "neon", NULL) == QN_OK &&
+    QT_OK(t, qn_cpu_parse_isa(&c, "neon", NULL) == QN_OK && c == QN_CPU_NEON);
+    QT_OK(t,
+          qn_cpu_parse_isa(&c, "neon_dot", NULL) == QN_OK && c == (QN_CPU_NEON | QN_CPU_DOTPROD));
+    QT_OK(t, qn_cpu_parse_isa(&c, "neon_i8mm", NULL) == QN_OK &&
                  c == (QN_CPU_NEON | QN_CPU_DOTPROD | QN_CPU_I8MM));
+    QT_OK(t, qn_cpu_parse_isa(&c, "avx2_vnni", NULL) == QN_OK && c == (a | QN_CPU_AVX_VNNI));
+    QT_OK(t, qn_cpu_parse_isa(&c, "avx512_base", NULL) == QN_OK &&
+                 (c & (QN_CPU_AVX512VNNI | QN_CPU_AVX_VNNI)) == 0 && (c & QN_CPU_AVX512DQ));
     qn_err err = {0};
     QT_EQ(t, qn_cpu_parse_isa(&c, "sse9", &err), QN_E_INVAL);
     QT_OK(t, c == 0 && strstr(err.msg, "sse9") != NULL);

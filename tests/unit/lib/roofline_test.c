@@ -33,7 +33,7 @@ static void every_rate_is_told_with_what_it_is_of(qt *t)
         QT_OKF(t, always[i]->one > 0 && always[i]->all > 0 && always[i]->how, "%zu", i);
     QT_OK(t, r.l2.bytes > 0 && r.memory.bytes > r.l2.bytes && r.f32.bytes == 0);
     QT_OK(t, r.threads == 2 && r.others >= 0);
-    const bool dots = (qn_cpu_features() & (QN_CPU_AVX2 | QN_CPU_AVX512VNNI)) != 0;
+    const bool dots = (qn_cpu_features() & (QN_CPU_AVX2 | QN_CPU_AVX512VNNI | QN_CPU_NEON)) != 0;
     QT_EQ(t, r.int8.one > 0, dots);
     quern_runtime_close(rt);
 }
