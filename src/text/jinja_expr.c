@@ -75,13 +75,17 @@ bool qn_jinja_want_op(qn_jparse *p, char op)
     return false;
 }
 
+static qn_jnode *too_many_names(qn_jparse *p)
+{
+    p->rc = qn_fail(p->err, QN_E_LIMIT, "line %u: a template of too many names", p->t->line);
+    return NULL;
+}
+
 void qn_jinja_note(qn_jparse *p, const char *s, bool read)
 {
     for (qn_jname *x = p->names; x && p->rc == QN_OK; x = x->next) {
         if (!strcmp(x->s, s)) return;
-        if (++p->work > QN_JINJA_MAX_WORK)
-            p->rc =
-                qn_fail(p->err, QN_E_LIMIT, "line %u: a template of too many names", p->t->line);
+        if (++p->work > QN_JINJA_MAX_WORK) too_many_names(p);
     }
     qn_jname *x = p->rc == QN_OK ? QN_ARENA_NEW(p->arena, qn_jname, 1) : NULL;
     if (!x) {
@@ -90,6 +94,14 @@ void qn_jinja_note(qn_jparse *p, const char *s, bool read)
     }
     *x = (qn_jname){.s = s, .read = read, .next = p->names};
     p->names = x;
+}
+
+bool qn_jinja_link(qn_jparse *p, uint32_t *chain)
+{
+    if (p->rc == QN_OK && ++*chain > QN_JINJA_MAX_CHAIN)
+        p->rc = qn_fail(p->err, QN_E_LIMIT, "line %u: more than %d links in one chain", p->t->line,
+                        QN_JINJA_MAX_CHAIN);
+    return p->rc == QN_OK;
 }
 
 static bool deeper(qn_jparse *p)
@@ -131,9 +143,12 @@ static qn_jnode *arg(qn_jparse *p, int *stage, const qn_jnode *before)
                       : now == 2 ? *stage < 2
                                  : *stage < 3;
     if (!fits) return qn_jinja_wrong(p, n->line, "arguments of a call are out of order");
-    for (; n->s && before; before = before->next)
+    for (; n->s && before; before = before->next) {
         if (before->s && !strcmp(before->s, n->s))
             return qn_jinja_wrong(p, n->line, "the argument %s is given twice", n->s);
+        if (++p->work > QN_JINJA_MAX_WORK) break;
+    }
+    if (p->work > QN_JINJA_MAX_WORK) return too_many_names(p);
     *stage = now > *stage ? now : *stage;
     n->a = qn_jinja_expr(p, true);
     return p->rc == QN_OK ? n : NULL;
@@ -202,17 +217,17 @@ static qn_jnode *strings(qn_jparse *p)
     if (!n) return NULL;
     n->s = p->t->s;
     n->n = p->t->n;
-    for (p->t++; p->t->kind == QN_JT_STRING; p->t++) { /* neighbours are one string */
-        char *both = qn_arena_push(p->arena, n->n + p->t->n + 1, 1);
-        if (!both) {
-            p->rc = qn_fail(p->err, QN_E_NOMEM, "string of a template");
-            return NULL;
-        }
-        memcpy(both, n->s, n->n);
-        memcpy(both + n->n, p->t->s, p->t->n + 1);
-        n->s = both;
-        n->n += p->t->n;
+    const qn_jtok *end = ++p->t;
+    for (; end->kind == QN_JT_STRING; end++) n->n += end->n; /* neighbours are one string */
+    if (end == p->t) return n;
+    char *all = qn_arena_push(p->arena, n->n + 1, 1), *to = all;
+    if (!all) {
+        p->rc = qn_fail(p->err, QN_E_NOMEM, "string of a template");
+        return NULL;
     }
+    n->s = all;
+    for (p->t--; p->t < end; to += p->t++->n) memcpy(to, p->t->s, p->t->n);
+    *to = '\0';
     return n;
 }
 
@@ -311,7 +326,7 @@ static qn_jnode *member(qn_jparse *p, qn_jnode *a)
 
 static qn_jnode *postfix(qn_jparse *p, qn_jnode *a)
 {
-    while (a && p->rc == QN_OK) {
+    for (; a && p->rc == QN_OK; (void)qn_jinja_link(p, &p->chain)) {
         if (qn_jinja_at_op(p, '.'))
             a = member(p, a);
         else if (qn_jinja_at_op(p, '['))
@@ -377,6 +392,7 @@ qn_jnode *qn_jinja_filters(qn_jparse *p, qn_jnode *a, bool first_without_bar)
         n->a = a;
         if (qn_jinja_skip_op(p, '(')) n->b = args(p);
         a = n;
+        (void)qn_jinja_link(p, &p->chain);
     }
     return p->rc == QN_OK ? a : NULL;
 }
@@ -396,7 +412,7 @@ static qn_jnode *unary(qn_jparse *p, bool with_filter)
         n = primary(p);
     }
     n = postfix(p, n);
-    while (n && with_filter && p->rc == QN_OK) {
+    for (; n && with_filter && p->rc == QN_OK; (void)qn_jinja_link(p, &p->chain)) {
         if (qn_jinja_at_op(p, '|'))
             n = qn_jinja_filters(p, n, false);
         else if (qn_jinja_at_name(p, "is"))
@@ -432,7 +448,7 @@ static qn_jnode *binary(qn_jparse *p, int level)
     if (level == 1) return a && qn_jinja_at_op(p, '~') ? concat(p, a, line) : a;
     while (a && p->t->kind == QN_JT_OP && strchr(ops[level], p->t->op)) {
         qn_jnode *n = line_of(qn_jinja_node(p, QN_JN_BINARY), line);
-        if (!n) return NULL;
+        if (!n || !qn_jinja_link(p, &p->chain)) return NULL;
         n->op = p->t->op;
         p->t++;
         n->a = a;
@@ -492,7 +508,7 @@ static qn_jnode *logic(qn_jparse *p, bool is_or)
     qn_jnode *a = is_or ? logic(p, false) : negation(p);
     while (a && qn_jinja_skip_name(p, is_or ? "or" : "and")) {
         qn_jnode *n = line_of(qn_jinja_node(p, QN_JN_BINARY), line);
-        if (!n) return NULL;
+        if (!n || !qn_jinja_link(p, &p->chain)) return NULL;
         n->op = is_or ? '|' : '&';
         n->a = a;
         n->b = is_or ? logic(p, false) : negation(p);
@@ -504,12 +520,14 @@ static qn_jnode *logic(qn_jparse *p, bool is_or)
 
 qn_jnode *qn_jinja_expr(qn_jparse *p, bool with_cond)
 {
+    const uint32_t around = p->chain;
     if (!deeper(p)) return NULL;
     uint32_t line = p->t->line;
+    p->chain = 0; /* this one's own; then the longer of the two is below what follows */
     qn_jnode *a = logic(p, true);
     while (a && with_cond && qn_jinja_skip_name(p, "if")) {
         qn_jnode *n = line_of(qn_jinja_node(p, QN_JN_COND), line);
-        if (!n) return NULL;
+        if (!n || !qn_jinja_link(p, &p->chain)) return NULL;
         n->a = a;
         n->b = logic(p, true);
         if (qn_jinja_skip_name(p, "else")) n->c = qn_jinja_expr(p, true);
@@ -517,6 +535,7 @@ qn_jnode *qn_jinja_expr(qn_jparse *p, bool with_cond)
         line = p->t->line;
     }
     p->depth--;
+    if (p->chain < around) p->chain = around;
     return p->rc == QN_OK ? a : NULL;
 }
 

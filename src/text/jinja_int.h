@@ -124,6 +124,8 @@ typedef struct qn_jparse {
     qn_arena *arena;
     const qn_jtok *t; /* the present token; the last one is QN_JT_END */
     uint32_t depth;
+    uint32_t chain; /* links over each other in this expression */
+    uint32_t elifs; /* over each other, of all ifs around */
     uint32_t blocks;
     uint64_t work; /* names compared */
     uint32_t said; /* the line that jinja2's own program was last marked with */
@@ -135,6 +137,7 @@ typedef struct qn_jparse {
 enum {
     QN_JINJA_MAX_NESTING = 200, /* of the source */
     QN_JINJA_MAX_FRAMES = 1500, /* of the evaluator: bounds its C stack to about 1 MiB */
+    QN_JINJA_MAX_CHAIN = 1500,  /* "a.b.c", "1 + 2 + 3", elif: trees as deep as they are long */
     QN_JINJA_MAX_SOURCE = 4 << 20,
     QN_JINJA_MAX_WORK = 200000000, /* names compared while compiling */
     QN_JINJA_MAX_BLOCKS = 500
@@ -150,6 +153,8 @@ bool qn_jinja_skip_op(qn_jparse *p, char op);
 bool qn_jinja_skip_name(qn_jparse *p, const char *name);
 bool qn_jinja_want_op(qn_jparse *p, char op);
 void qn_jinja_note(qn_jparse *p, const char *s, bool read);
+/* One more link of a chain whose tree is as deep as it is long; false: too many. */
+bool qn_jinja_link(qn_jparse *p, uint32_t *chain);
 qn_jnode *qn_jinja_expr(qn_jparse *p, bool with_cond);
 typedef enum qn_jends {
     QN_JE_PLAIN,

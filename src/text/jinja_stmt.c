@@ -67,13 +67,14 @@ static void body_to(qn_jnode **out, qn_jparse *p, const char *end)
 
 static void parse_if(qn_jnode *n, qn_jparse *p)
 {
+    const uint32_t around = p->elifs;
     n->kind = QN_JN_IF;
     n->a = qn_jinja_tuple(p, false, false, QN_JE_PLAIN);
     if (!head_end(p)) return;
     qn_jinja_body(&n->b, p, "elif else endif");
     while (p->rc == QN_OK && qn_jinja_skip_name(p, "elif")) {
         qn_jnode *next = qn_jinja_node(p, QN_JN_IF);
-        if (!next) return;
+        if (!next || !qn_jinja_link(p, &p->elifs)) return;
         n->c = next;
         n->i = 1; /* c is an elif, no body */
         n = next;
@@ -85,6 +86,7 @@ static void parse_if(qn_jnode *n, qn_jparse *p)
         body_to(&n->c, p, "endif");
     else if (p->rc == QN_OK)
         p->t++;
+    p->elifs = around;
 }
 
 static void parse_for(qn_jnode *n, qn_jparse *p)
@@ -323,6 +325,7 @@ void qn_jinja_body(qn_jnode **out, qn_jparse *p, const char *stop)
     p->depth++;
     while (p->rc == QN_OK) {
         qn_jnode *n = NULL;
+        p->chain = 0;
         if (p->t->kind == QN_JT_END) {
             if (stop) qn_jinja_expected(p, stop);
             break;

@@ -60,6 +60,7 @@ qn_jv qn_jinja_strip(qn_jrun *r, qn_jv s, qn_jv chars, int sides)
         if (given ? !in_set(chars, s.u.s + e - n, n) : !space) break;
         e -= n;
     }
+    qn_jinja_step(r, (b + s.n - e) / 8);
     return part(r, s, b, e);
 }
 
@@ -90,7 +91,7 @@ static qn_jv split_space(qn_jrun *r, qn_jv s, int64_t most, bool right)
 {
     const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
     size_t i = 0, end = s.n, n = 0;
-    qn_jinja_step(r, s.n / 64);
+    qn_jinja_step(r, s.n / 8);
     while (r->rc == QN_OK) {
         if (right)
             while (end > i && space_at(s, end - char_before(s, end), &n)) end -= n;
@@ -175,6 +176,7 @@ qn_jv qn_jinja_split(qn_jrun *r, qn_jv s, qn_jv sep, int64_t most, bool right)
 qn_jv qn_jinja_lines(qn_jrun *r, qn_jv s, bool keep)
 {
     const qn_jv out = qn_jv_list(r, QN_JV_LIST, 0);
+    qn_jinja_step(r, s.n / 8);
     for (size_t i = 0; i < s.n && r->rc == QN_OK;) {
         size_t e = i, n = 0;
         while (e < s.n && !(n = qn_jinja_line_end(s.u.s, s.n, e))) e++;
@@ -316,7 +318,7 @@ static qn_jv m_case(qn_jrun *r, qn_jv s, const char *name, const qn_jv *x)
 static qn_jv m_is(qn_jrun *r, qn_jv s, const char *name, const qn_jv *x)
 {
     (void)x;
-    return qn_jinja_step(r, s.n / 64) ? qn_jv_bool(qn_jinja_all_are(s, name)) : s;
+    return qn_jinja_step(r, s.n / 8) ? qn_jv_bool(qn_jinja_all_are(s, name)) : s;
 }
 static qn_jv m_strip(qn_jrun *r, qn_jv s, const char *name, const qn_jv *x)
 {

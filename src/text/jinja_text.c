@@ -11,7 +11,7 @@
 void qn_jinja_bytes(qn_jrun *r, qn_buf *b, const char *s, size_t n)
 {
     qn_err err;
-    if (!qn_jinja_step(r, n / 256)) return;
+    if (!qn_jinja_step(r, 1 + n / 256)) return; /* 1: text also comes character by character */
     if (n > r->max_output || b->len > r->max_output - n) {
         qn_jinja_fail(r, QN_E_LIMIT, "the text becomes longer than %zu bytes", r->max_output);
         return;

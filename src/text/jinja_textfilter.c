@@ -223,7 +223,7 @@ static qn_jv f_wordcount(qn_jrun *r, qn_jv v, const qn_jv *x, const qn_jargs *a)
     (void)x;
     (void)a;
     v = qn_jv_soft(r, v);
-    if (r->rc != QN_OK || !qn_jinja_step(r, v.n / 64)) return v;
+    if (r->rc != QN_OK || !qn_jinja_step(r, v.n / 8)) return v;
     for (size_t i = 0, len = 0; i < v.n; i += len) {
         uint32_t cp = 0;
         len = qn_utf8_step(v.u.s + i, v.n - i, &cp);

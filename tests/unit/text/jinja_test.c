@@ -229,6 +229,13 @@ static void what_grows_ends_at_a_ceiling(qt *t)
         "{{ (k * 20).rfind(k ~ 'b' ~ k) }}{% endfor %}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{{ s|upper }}{% endfor %}{% endfor "
         "%}",
+        "{% set k = 'a' * 10**6 %}{% for i in range(200) %}{% set x = k|upper %}{% endfor %}",
+        "{% set k = ' ' * 10**6 %}{% for i in range(200) %}{% set x = k|trim %}{% endfor %}",
+        "{% set k = 'a' * 10**6 %}{% for i in range(200) %}{% set x = k|wordcount %}{% endfor %}",
+        "{% set k = 'a' * 10**6 %}{% for i in range(200) %}{% set x = k.isalpha() %}{% endfor %}",
+        "{% set k = 'a' * 10**6 %}{% for i in range(200) %}{% set x = k.split() %}{% endfor %}",
+        "{% set k = 'a' * 10**6 %}{% for i in range(200) %}{% set x = k.splitlines() %}{% endfor "
+        "%}",
     };
     qn_json *v = NULL;
     qn_err err = {0};
@@ -267,6 +274,48 @@ static void a_source_of_names_ends_at_a_ceiling(qt *t)
     }
 }
 
+/* Trees as deep as they are long end early, alone and inside each other; shorter ones are rendered. */
+static void a_long_chain_ends_at_a_ceiling(qt *t)
+{
+    static const struct {
+        const char *begin, *link, *end;
+    } chain[] = {
+        {"{{ a", ".b", " }}"},
+        {"{{ a", "()", " }}"},
+        {"{{ a", "[0]", " }}"},
+        {"{{ a", "[:]", " }}"},
+        {"{{ 1", "|abs", " }}"},
+        {"{{ 1", "+1", " }}"},
+        {"{{ 1", "*1", " }}"},
+        {"{{ 1", "**1", " }}"},
+        {"{{ 1", " and 1", " }}"},
+        {"{{ 1", " or 1", " }}"},
+        {"{{ 1", " if 1", " }}"},
+        {"{% if 0 %}", "{% elif 0 %}", "{% endif %}"},
+        {"{% filter upper", "|upper", " %}x{% endfilter %}"},
+        {"{% for x in [] if 1", "+1", " %}{% endfor %}"},
+        {"{{ ((1", "+1", "))|abs }}"},
+    };
+    const size_t lengths[] = {100, 100000};
+    qn_json *v = qn_json_new_object();
+    for (size_t i = 0; i < 2 * QT_LEN(chain); i++) {
+        qn_buf source, b;
+        qn_err err = {0};
+        qn_buf_init(&source, 4 << 20);
+        qn_buf_init(&b, 1 << 20);
+        bool ok = qn_buf_printf(&source, NULL, "%s", chain[i / 2].begin) == QN_OK;
+        for (size_t k = 0; ok && k < lengths[i % 2]; k++)
+            ok = qn_buf_printf(&source, NULL, "%s", chain[i / 2].link) == QN_OK;
+        ok = ok && qn_buf_printf(&source, NULL, "%s", chain[i / 2].end) == QN_OK;
+        const qn_code rc = render(&b, qn_buf_text(&source), v, &err);
+        QT_OKF(t, ok && (rc == QN_E_LIMIT) == (i % 2 == 1), "%s of %zu: %d %s", chain[i / 2].link,
+               lengths[i % 2], (int)rc, err.msg);
+        qn_buf_fini(&source);
+        qn_buf_fini(&b);
+    }
+    qn_json_free(v);
+}
+
 /* Variables that nobody meant: deep, wide, empty, strange. A template meets them or refuses. */
 static void strange_variables_are_met_or_refused(qt *t)
 {
@@ -301,4 +350,5 @@ static void strange_variables_are_met_or_refused(qt *t)
 
 QT_MAIN(QT(renders_what_jinja2_renders), QT(refuses_with_a_line),
         QT(survives_every_failing_allocation), QT(what_grows_ends_at_a_ceiling),
-        QT(a_source_of_names_ends_at_a_ceiling), QT(strange_variables_are_met_or_refused))
+        QT(a_source_of_names_ends_at_a_ceiling), QT(a_long_chain_ends_at_a_ceiling),
+        QT(strange_variables_are_met_or_refused))
