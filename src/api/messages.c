@@ -320,6 +320,10 @@ static qn_code put_variables(qn_reader *r, qn_out *o, qn_api_prompt *out, const 
             QN_TRY(read_thinking(r, out, value));
             continue;
         }
+        if (strcmp(key, "messages") == 0) /* it would hide those that were read and checked */
+            return qn_api_fail(r->error, QN_API_BAD_VALUE, "chat_template_kwargs.messages",
+                               "chat_template_kwargs.messages: the conversation is the request's "
+                               "own messages");
         if (out->n_names) QN_OUT(o, ",");
         qn_out_str_z(o, key);
         QN_OUT(o, ":");
