@@ -139,6 +139,19 @@ static qn_server_model serving(const serve_opts *o)
     return m;
 }
 
+/* Clients send it in a header or a path: control characters and white space around it do not arrive. */
+static qn_code check_word(const char *option, const char *said, qn_err *err)
+{
+    const size_t n = said ? strlen(said) : 0;
+    if (said && n == 0) return qn_fail(err, QN_E_INVAL, "--%s is empty", option);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)said[i] < ' ' || said[i] == 0x7f ||
+            (said[i] == ' ' && (i == 0 || i == n - 1)))
+            return qn_fail(err, QN_E_INVAL, "--%s cannot be sent: byte %zu is 0x%02x", option, i,
+                           (unsigned)(unsigned char)said[i]);
+    return QN_OK;
+}
+
 /* The port is taken and the template read before the model is opened, which may take long. */
 static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
 {
@@ -152,7 +165,8 @@ static qn_code serve(const void *opts, qn_args args, qn_io *io, qn_err *err)
     const qn_server_options so = listening(o);
     qn_server_model m = serving(o);
     (void)args;
-    if (o->api_key && !o->api_key[0]) return qn_fail(err, QN_E_INVAL, "--api-key is empty");
+    QN_TRY(check_word("api-key", o->api_key, err));
+    QN_TRY(check_word("name", o->name, err));
     QN_TRY_OUT(qn_server_open(&s, &so, err));
     if (o->template_file)
         QN_TRY_OUT(qn_file_read(&text, &m.template_n, o->template_file, MAX_TEMPLATE, err));

@@ -59,6 +59,10 @@ static void provoke_INVAL(qt *t, quern_code code)
     ends(t, "\"$QUERN\" docter", code, "did you mean doctor?");
     ends(t, "\"$QUERN\" bench --model " MODEL " --gen 0", code,
          "expected a whole number from 1 to");
+    ends(t, "timeout 9 \"$QUERN\" serve --model " MODEL " --port 0 --name ''", code,
+         "--name is empty");
+    ends(t, "timeout 9 \"$QUERN\" serve --model " MODEL " --port 0 --api-key 'a\tb'", code,
+         "--api-key cannot be sent: byte 1 is 0x09");
 }
 
 /* A copy of FOLDER to change, and where the numbers begin in its weights. */
