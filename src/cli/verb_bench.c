@@ -3,25 +3,26 @@
  *
  * Token ids follow the formula of bench/peer.c, so both sides compute the same:
  * id(0) = 1, id(i) = 3 + (i - 1) * 7919 mod min(200, V - 8).
- * Prefill is the time to the first token, decode the time of the N tokens after it. One pass runs
- * unmeasured first, so that pages are in and plans are built. */
+ * Prefill is the time to the first token, decode the time of the N tokens after it; of several requests,
+ * until each has its first token, and of the steps that decode one of each. One pass runs unmeasured
+ * first, so that pages are in and plans are built. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "cli/bench_run.h"
 #include "cli/open.h"
 #include "cli/roofline.h"
 
-enum { MAX_REPS = 1000, FIRST_IDS = 8 };
+enum { MAX_REPS = 1000 };
 
 typedef struct bench_opts {
     qn_run_opts run;
-    uint32_t prompt, gen, depth, reps;
+    uint32_t prompt, gen, depth, batch, reps;
     bool json, roofline;
 } bench_opts;
 
-static const bench_opts defaults = {.prompt = 512, .gen = 64, .reps = 1};
+static const bench_opts defaults = {.prompt = 512, .gen = 64, .batch = 1, .reps = 1};
 
 #define AT(member) offsetof(bench_opts, member)
 static const qn_opt options[] = {
@@ -30,6 +31,8 @@ static const qn_opt options[] = {
     {"gen", QN_OPT_U32, AT(gen), "N", "decoded tokens", 1, 1 << 20, 0},
     {"depth", QN_OPT_U32, AT(depth), "N", "positions before decoding starts (the prompt's)", 1,
      1 << 20, 0},
+    {"batch", QN_OPT_U32, AT(batch), "R", "requests that decode together; rates are of all of them",
+     1, QN_BENCH_MAX_BATCH, 0},
     {"reps", QN_OPT_U32, AT(reps), "N", "measured repetitions; medians are told", 1, MAX_REPS, 0},
     {"roofline", QN_OPT_FLAG, AT(roofline), NULL,
      "measure the machine's limits too, and tell the share of them", 0, 0, 0},
@@ -39,7 +42,7 @@ static const qn_opt options[] = {
 
 typedef struct pass {
     double prefill_tps, decode_tps;
-    uint32_t first[FIRST_IDS];
+    uint32_t first[QN_BENCH_FIRST_IDS];
 } pass;
 
 static void make_ids(uint32_t *ids, uint32_t n, uint32_t vocab)
@@ -50,54 +53,23 @@ static void make_ids(uint32_t *ids, uint32_t n, uint32_t vocab)
     for (uint32_t i = 0; i < n && vocab < 12; i++) ids[i] %= vocab;
 }
 
-/* Times of the first and of the last token of one greedy request. */
-static qn_code one_request(uint64_t ns[3], uint32_t first[FIRST_IDS], quern_engine *e,
-                           const uint32_t *ids, uint32_t n, uint32_t gen, qn_err *err)
-{
-    qn_code rc = QN_OK;
-    quern_request *r = NULL;
-    const quern_event *ev = NULL;
-    quern_request_options o = QUERN_REQUEST_OPTIONS_INIT;
-    o.tokens = ids;
-    o.n_tokens = n;
-    o.max_tokens = gen;
-    o.flags = QUERN_REQUEST_IGNORE_EOS | QUERN_REQUEST_NO_CACHE;
-    ns[0] = qn_clock_ns();
-    QN_TRY(quern_request_open(&r, e, &o, err));
-    do {
-        while ((rc = quern_request_next(&ev, r, 100, err)) == QN_E_AGAIN)
-            if (qn_interrupt_pending()) quern_request_cancel(r);
-        if (rc != QN_OK) goto out;
-        if (ev->kind == QUERN_EVENT_ERROR) rc = qn_fail(err, ev->code, "%s", ev->msg);
-        if (ev->kind == QUERN_EVENT_DONE && qn_interrupt_pending())
-            rc = qn_fail(err, QN_E_CANCELLED, "cancelled");
-        else if (ev->kind == QUERN_EVENT_DONE && ev->completion_tokens != gen)
-            rc =
-                qn_fail(err, QN_E_LIMIT, "the context ended after %u tokens behind %u, expected %u",
-                        ev->completion_tokens, n, gen);
-        if (ev->kind != QUERN_EVENT_TOKEN) continue;
-        if (ev->index == 0) ns[1] = ev->time_ns;
-        if (ev->index < FIRST_IDS) first[ev->index] = ev->token;
-        ns[2] = ev->time_ns;
-    } while (ev->kind == QUERN_EVENT_TOKEN);
-out:
-    quern_request_free(r);
-    return rc;
-}
-
 static qn_code one_pass(pass *p, const qn_running *run, const bench_opts *o, const uint32_t *ids,
                         qn_err *err)
 {
-    uint64_t ns[3] = {0};
+    qn_bench_times t;
     const uint32_t depth = o->depth ? o->depth : o->prompt;
+    const qn_bench_ask decode = {ids, depth, o->gen, o->batch, o->run.chunk};
+    const qn_bench_ask prefill = {ids, o->prompt, 0, 1, o->run.chunk};
     memset(p, 0, sizeof *p);
     if (depth != o->prompt) {
-        QN_TRY(one_request(ns, p->first, run->engine, ids, o->prompt, 1, err));
-        p->prefill_tps = o->prompt / ((double)(ns[1] - ns[0]) / 1e9);
+        QN_TRY(qn_bench_requests(&t, run->engine, &prefill, err));
+        p->prefill_tps = o->prompt / ((double)(t.first - t.begin) / 1e9);
     }
-    QN_TRY(one_request(ns, p->first, run->engine, ids, depth, o->gen + 1, err));
-    if (depth == o->prompt) p->prefill_tps = depth / ((double)(ns[1] - ns[0]) / 1e9);
-    p->decode_tps = o->gen / ((double)(ns[2] - ns[1]) / 1e9);
+    QN_TRY(qn_bench_requests(&t, run->engine, &decode, err));
+    if (depth == o->prompt)
+        p->prefill_tps = (double)depth * o->batch / ((double)(t.first - t.begin) / 1e9);
+    p->decode_tps = (double)o->gen * o->batch / ((double)(t.last - t.first) / 1e9);
+    memcpy(p->first, t.ids, sizeof p->first);
     return QN_OK;
 }
 
@@ -120,6 +92,7 @@ typedef struct limits {
     qn_shares shares;
 } limits;
 
+/* A step reads the weights once, and keys and values of each request. */
 static qn_code find_limits(limits *l, const qn_running *run, const bench_opts *o,
                            const double median_of[2], qn_err *err)
 {
@@ -127,10 +100,23 @@ static qn_code find_limits(limits *l, const qn_running *run, const bench_opts *o
     const uint32_t depth = (o->depth ? o->depth : o->prompt) + o->gen / 2;
     *l = (limits){.roof = {.size = sizeof l->roof}, .traffic = {.size = sizeof l->traffic}};
     QN_TRY(quern_model_traffic(&l->traffic, run->model, kv[o->run.kv], depth, err));
+    if (!o->roofline) return QN_OK;
+    quern_traffic step = l->traffic;
+    step.kv_bytes *= o->batch;
     QN_TRY(quern_roofline(&l->roof, run->rt, 0, err));
     l->shares =
-        qn_roofline_shares(&l->roof, &l->traffic, l->roof.threads, median_of[0], median_of[1]);
+        qn_roofline_shares(&l->roof, &step, l->roof.threads, median_of[0], median_of[1] / o->batch);
     return QN_OK;
+}
+
+/* What one token costs by count: bytes read by a decoding step of one request, operations of a prompt. */
+static bool add_cost(qn_json *root, const quern_traffic *t)
+{
+    qn_json *o = qn_json_new_object();
+    bool ok = qn_json_set(o, "weight_bytes", qn_json_new_int((int64_t)t->weight_bytes));
+    ok = qn_json_set(o, "kv_bytes", qn_json_new_int((int64_t)t->kv_bytes)) && ok;
+    ok = qn_json_set(o, "prefill_ops", qn_json_new_int((int64_t)t->row_ops)) && ok;
+    return qn_json_set(root, "token", o) && ok;
 }
 
 static bool add_limits(qn_json *root, const limits *l)
@@ -138,8 +124,6 @@ static bool add_limits(qn_json *root, const limits *l)
     const qn_shares *s = &l->shares;
     qn_json *o = qn_json_new_object();
     bool ok = qn_json_set(root, "roofline", qn_roofline_json(&l->roof));
-    ok = qn_json_set(o, "weight_bytes", qn_json_new_int((int64_t)l->traffic.weight_bytes)) && ok;
-    ok = qn_json_set(o, "kv_bytes", qn_json_new_int((int64_t)l->traffic.kv_bytes)) && ok;
     ok = qn_json_set(o, "decode_bytes_per_s", qn_json_new_num(s->decode_bytes)) && ok;
     ok = qn_json_set(o, "decode_of_memory", qn_json_new_num(s->of_memory)) && ok;
     ok = qn_json_set(o, "decode_of_l3", qn_json_new_num(s->of_l3)) && ok;
@@ -174,7 +158,7 @@ static qn_json *report(const qn_running *run, const pass *passes, const bench_op
         ok = ok && qn_json_set(one, "decode_tps", qn_json_new_num(passes[i].decode_tps));
         ok = qn_json_push(reps, one) && ok;
     }
-    for (uint32_t i = 0; i < FIRST_IDS && i <= o->gen; i++)
+    for (uint32_t i = 0; i < QN_BENCH_FIRST_IDS && i <= o->gen; i++)
         ok = ok && qn_json_push(ids, qn_json_new_int(passes[0].first[i]));
     const char *machine = quern_runtime_describe(run->rt);
     ok = ok && qn_json_set(root, "prefill_tps", qn_json_new_num(median_of[0]));
@@ -184,9 +168,11 @@ static qn_json *report(const qn_running *run, const pass *passes, const bench_op
     ok = ok && qn_json_set(root, "gen", qn_json_new_int(o->gen));
     ok = ok && qn_json_set(root, "depth", qn_json_new_int(o->depth ? o->depth : o->prompt));
     ok = ok && qn_json_set(root, "machine", qn_json_new_str(machine, strlen(machine)));
+    ok = ok && qn_json_set(root, "batch", qn_json_new_int(o->batch));
     ok = qn_json_set(root, "ids", ids) && ok;
     ok = qn_json_set(root, "reps", reps) && ok;
-    if (l) ok = add_limits(root, l) && ok;
+    ok = add_cost(root, &l->traffic) && ok;
+    if (o->roofline) ok = add_limits(root, l) && ok;
     if (ok) return root;
     qn_json_free(root);
     return NULL;
@@ -204,14 +190,14 @@ static qn_code measure(pass *passes, uint32_t *ids, double *sorted, const qn_run
     median_of[0] = median(sorted, o->reps);
     for (uint32_t i = 0; i < o->reps; i++) sorted[i] = passes[i].decode_tps;
     median_of[1] = median(sorted, o->reps);
-    if (o->roofline) QN_TRY(find_limits(&found, run, o, median_of, err));
-    const limits *l = o->roofline ? &found : NULL;
-    if (o->json) return qn_io_json(io, report(run, passes, o, median_of, l), err);
-    qn_io_print(
-        io, "%s\nload %.0f ms\nprefill %u tokens: %.1f/s\ndecode %u tokens at depth %u: %.2f/s\n",
-        quern_runtime_describe(run->rt), run->load_ms, o->prompt, median_of[0], o->gen,
-        o->depth ? o->depth : o->prompt, median_of[1]);
-    if (l) print_limits(io, l);
+    QN_TRY(find_limits(&found, run, o, median_of, err));
+    if (o->json) return qn_io_json(io, report(run, passes, o, median_of, &found), err);
+    qn_io_print(io, "%s\nload %.0f ms\nprefill %u tokens: %.1f/s\ndecode %u tokens at depth %u",
+                quern_runtime_describe(run->rt), run->load_ms, o->prompt, median_of[0], o->gen,
+                o->depth ? o->depth : o->prompt);
+    if (o->batch > 1) qn_io_print(io, ", %u requests", o->batch);
+    qn_io_print(io, ": %.2f/s\n", median_of[1]);
+    if (o->roofline) print_limits(io, &found);
     return qn_io_flush(io, err);
 }
 
@@ -230,9 +216,12 @@ static qn_code bench(const void *opts, qn_args args, qn_io *io, qn_err *err)
         return qn_roofline_verb(run_opts.threads, run_opts.memory_mib, o->json, io, err);
     if (args.n == 1)
         return qn_fail(err, QN_E_INVAL, "bench \"%s\", expected roofline or nothing", args.v[0]);
-    if (!run_opts.context) run_opts.context = most + o->gen + 16; /* as the peer's driver */
+    const qn_bench_ask ask = {.n = most, .gen = o->gen, .batch = o->batch, .chunk = o->run.chunk};
+    const uint64_t positions = (uint64_t)most + qn_bench_room(&ask) + 15; /* as the peer's driver */
+    if (!run_opts.context)
+        run_opts.context = positions < UINT32_MAX ? (uint32_t)positions : UINT32_MAX;
     qn_interrupt_block();
-    QN_TRY_OUT(qn_run_open(&run, &run_opts, 1, io, err));
+    QN_TRY_OUT(qn_run_open(&run, &run_opts, o->batch, io, err));
     QN_TRY_OUT(quern_model_get_info(run.model, &info, err));
     passes = qn_calloc(o->reps, sizeof *passes);
     sorted = qn_calloc(o->reps, sizeof *sorted);
@@ -253,9 +242,11 @@ out:
 
 const qn_verb qn_verb_bench = {"bench",
                                "[roofline]",
-                               "measure prefill and decode of one request, or the machine itself",
+                               "measure prefill and decode, or the machine itself",
                                "Made-up token ids are decoded greedily; one pass runs unmeasured "
-                               "first. `bench roofline` measures\n"
+                               "first. With --batch, requests\n"
+                               "of the same prompt decode together, a row of each in every step. "
+                               "`bench roofline` measures\n"
                                "how fast this machine reads its caches and memory and how much it "
                                "computes in registers; no model\n"
                                "is faster.",

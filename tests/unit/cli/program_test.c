@@ -349,6 +349,13 @@ static void bench_gives_one_json_line(qt *t)
     qn_json_free(root);
     QT_OK(t, strstr(program_run("bench --model " MODEL " --prompt 4 --gen 2 --depth 9")->out,
                     "depth 9"));
+    r = program_run("bench --model " MODEL " --prompt 20 --gen 5 --chunk 8 --batch 3 --json");
+    QT_EQ(t, r->status, 0);
+    QT_EQ(t, qn_json_parse(&root, r->out, strlen(r->out), SIZE_MAX, NULL), QN_OK);
+    QT_EQ(t, qn_json_int(qn_json_get(root, "batch"), 0), 3);
+    QT_OK(t, qn_json_num(qn_json_get(root, "decode_tps"), 0) > 0);
+    QT_OK(t, qn_json_int(qn_json_get(qn_json_get(root, "token"), "weight_bytes"), 0) > 0);
+    qn_json_free(root);
 }
 
 static void packed_weights_live_under_the_home(qt *t)
