@@ -18,9 +18,10 @@ typedef struct quern_model quern_model;
 
 /* What products multiply weights with. I8 and I16: integers per row and block of 32 (K formats: 256, I8
  * only), where the weights' format has such an order of sums; f32 elsewhere. I16 is as good as f32 (KL 1e-7
- * on real text), I8 is not (3e-3 and more); both lay weights out anew in memory of their own. */
+ * on real text), I8 is not (3e-3 and more); both lay weights out anew, in memory or in a file
+ * (quern_runtime_options.image_dir). */
 typedef enum quern_activations {
-    QUERN_ACTIVATIONS_DEFAULT = 0, /* f32 */
+    QUERN_ACTIVATIONS_DEFAULT = 0, /* i16 */
     QUERN_ACTIVATIONS_F32 = 1,
     QUERN_ACTIVATIONS_I8 = 2,
     QUERN_ACTIVATIONS_I16 = 3

@@ -35,8 +35,9 @@ typedef struct quern_runtime_options {
     const char *log_levels; /* "info,kv=debug,net=off"; NULL: "warn". Copied */
     quern_log_fn *log;      /* NULL: silence */
     void *log_ctx;
-    const char *image_dir; /* packed weight images may be written here; NULL: weights stay mapped as
-                              they are. Copied */
+    const char
+        *image_dir; /* weights laid out for integer products may be kept here, a file a model,
+                              which is mapped; NULL: they are laid out in memory at each opening. Copied */
 } quern_runtime_options;
 #define QUERN_RUNTIME_OPTIONS_INIT                         \
     {                                                      \

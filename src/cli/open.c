@@ -18,20 +18,18 @@ static void to_stderr(void *ctx, int level, const char *line, size_t n)
     fwrite(line, 1, n, ctx);
 }
 
-/* QUERN_HOME/images, made where it is missing. */
-static qn_code image_dir(char *path, size_t cap, const char *home, qn_err *err)
+/* QUERN_HOME/images, made where it is missing. Where it cannot be made a model opens without an image. */
+static bool image_dir(char *path, size_t cap, const char *home)
 {
-    if (!home) return qn_fail(err, QN_E_INVAL, "--pack needs QUERN_HOME or HOME");
     const int n = snprintf(path, cap, "%s/images", home);
-    if (n < 0 || (size_t)n >= cap) return qn_fail(err, QN_E_LIMIT, "QUERN_HOME is too long");
+    if (n < 0 || (size_t)n >= cap) return false;
     for (char *p = path + 1;; p++) {
         if (*p != '/' && *p != '\0') continue;
         const char end = *p;
         *p = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return qn_fail_sys(err, QN_E_IO, errno, "%s", path);
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) return false;
         *p = end;
-        if (!end) return QN_OK;
+        if (!end) return true;
     }
 }
 
@@ -103,15 +101,15 @@ static qn_code open_all(qn_running *r, const qn_run_opts *o, uint32_t max_seqs, 
                         qn_io *io, qn_err *err)
 {
     static const quern_kv kv[] = {QUERN_KV_F16, QUERN_KV_F32, QUERN_KV_BF16};
-    static const quern_activations activations[] = {QUERN_ACTIVATIONS_F32, QUERN_ACTIVATIONS_I8,
-                                                    QUERN_ACTIVATIONS_I16};
+    static const quern_activations activations[] = {QUERN_ACTIVATIONS_I16, QUERN_ACTIVATIONS_F32,
+                                                    QUERN_ACTIVATIONS_I8};
     char images[1100];
     quern_runtime_options ro = QUERN_RUNTIME_OPTIONS_INIT;
     quern_model_options mo = QUERN_MODEL_OPTIONS_INIT;
     quern_engine_options eo = QUERN_ENGINE_OPTIONS_INIT;
     QN_TRY(qn_cli_model(&r->path, o->model, io, err));
-    if (o->pack) QN_TRY(image_dir(images, sizeof images, io->home, err));
-    ro.image_dir = o->pack ? images : NULL;
+    if (!o->no_image && io->home && image_dir(images, sizeof images, io->home))
+        ro.image_dir = images;
     ro.isa = io->isa;
     ro.threads = o->threads ? o->threads : io->threads;
     ro.memory_ceiling = (uint64_t)o->memory_mib << 20;

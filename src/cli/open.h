@@ -8,7 +8,7 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
     const char *model;
     uint32_t threads, context, chunk, memory_mib;
     int kv, activations; /* choices */
-    bool pack;
+    bool no_image;
     const char *log;
 } qn_run_opts;
 
@@ -22,11 +22,11 @@ typedef struct qn_run_opts { /* the first member of such a verb's options */
     QN_RUN_OPTION(type, "model", TEXT, model, "NAME|FILE", "a name of \"quern ls\", a GGUF or .safetensors file, or a folder (the only model there, else the starter)", 0, 0), \
     QN_RUN_OPTION(type, "threads", U32, threads, "N", "lanes that compute (QUERN_THREADS, else one per physical core)", 1, 1024), \
     QN_RUN_OPTION(type, "kv", CHOICE, kv, "f16|f32|bf16", "format of keys and values", 0, 0), \
-    QN_RUN_OPTION(type, "activations", CHOICE, activations, "f32|i8|i16", "what products multiply weights with: i16 is as exact as f32, i8 is not", 0, 0), \
+    QN_RUN_OPTION(type, "activations", CHOICE, activations, "i16|f32|i8", "what products multiply weights with: i16 is as exact as f32, i8 is not", 0, 0), \
     QN_RUN_OPTION(type, "context", U32, context, "N", "positions a text may have (the model's)", 1, 1 << 27), \
     QN_RUN_OPTION(type, "chunk", U32, chunk, "N", "prompt tokens a step (512)", 1, 1 << 16), \
     QN_RUN_OPTION(type, "memory-mib", U32, memory_mib, "N", "refuse to hold more memory than this", 1, 1 << 30), \
-    QN_RUN_OPTION(type, "pack", FLAG, pack, NULL, "keep packed weights under QUERN_HOME/images", 0, 0), \
+    QN_RUN_OPTION(type, "no-image", FLAG, no_image, NULL, "lay weights out in memory; keep nothing under QUERN_HOME/images", 0, 0), \
     QN_RUN_OPTION(type, "log", TEXT, log, "LEVELS", "log to stderr: \"info\", \"image=debug\"", 0, 0)
 /* clang-format on */
 

@@ -27,7 +27,7 @@ quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *pa
     QN_TRY(qn_lib_given(rt, "runtime", err));
     QN_TRY(qn_lib_path(path, err));
     QN_TRY(qn_lib_options(&o, sizeof o, sizeof o, opt, "model", err));
-    static const qn_act_mode modes[] = {QN_ACTIVATIONS_F32, QN_ACTIVATIONS_F32, QN_ACTIVATIONS_I8,
+    static const qn_act_mode modes[] = {QN_ACTIVATIONS_I16, QN_ACTIVATIONS_F32, QN_ACTIVATIONS_I8,
                                         QN_ACTIVATIONS_I16};
     if ((unsigned)o.activations >= QN_LEN(modes))
         return qn_fail(err, QN_E_INVAL, "activations is %d, expected 0 to %d", (int)o.activations,
@@ -35,6 +35,7 @@ quern_code quern_model_open(quern_model **out, quern_runtime *rt, const char *pa
     const qn_memory_room room = qn_fit_room(rt->memory_ceiling);
     const qn_model_options inner = {.activations = modes[o.activations],
                                     .image_dir = rt->image_dir,
+                                    .lanes = rt->threads,
                                     .log = rt->log,
                                     .room = &room};
     quern_model *m = qn_zalloc(sizeof *m);

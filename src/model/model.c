@@ -126,12 +126,13 @@ static qn_code load_rest(qn_model *m, const qn_model_options *opt, qn_err *err)
     if (opt && m->weights.n_dropped)
         qn_log(opt->log, QN_LOG_INFO, "model", "left_out=%u path=%s", m->weights.n_dropped,
                m->source.path);
-    if (opt && opt->image_dir) {
-        QN_TRY(qn_image_open(&m->image, &m->weights, opt->image_dir, m->digest, opt->log, err));
-        if (m->image) qn_weights_drop_copies(&m->weights);
-    }
     if (m->activations == QN_ACTIVATIONS_F32) return QN_OK;
-    return qn_panels_make(&m->panels, &m->weights, m->desc.tied, err);
+    const qn_panels_options how = {.tied = m->desc.tied,
+                                   .lanes = opt->lanes, /* no options: f32 */
+                                   .image_dir = opt->image_dir,
+                                   .source = m->digest,
+                                   .log = opt->log};
+    return qn_panels_open(&m->panels, &m->weights, &how, err);
 }
 
 /* The readers name the file already; it is said once. */
@@ -179,7 +180,6 @@ void qn_model_unref(qn_model *m)
 {
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) return;
     qn_panels_fini(&m->panels);
-    qn_image_close(m->image);
     qn_weights_fini(&m->weights);
     qn_source_close(&m->source);
     qn_tokenizer_free(m->tokenizer);

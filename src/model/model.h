@@ -59,7 +59,8 @@ typedef struct qn_model qn_model;
 
 typedef struct qn_model_options {
     qn_act_mode activations;
-    const char *image_dir;      /* where packed images may be cached; NULL: mapped only */
+    const char *image_dir;      /* where panels may be kept (model/image.h); NULL: in memory */
+    unsigned lanes;             /* threads that lay out panels; 0: one */
     qn_logger *log;             /* NULL: silence */
     const qn_memory_room *room; /* weights beyond it are refused unread; NULL: not asked */
 } qn_model_options;

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "model/family.h"
-#include "model/image.h"
 #include "model/model.h"
 #include "model/panels.h"
 
@@ -16,7 +15,6 @@ struct qn_model {
     qn_model_desc desc;
     qn_source source;
     qn_weights weights;
-    qn_image *image;  /* NULL: mapped */
     qn_panels panels; /* empty where activations are f32 */
     qn_tokenizer *tokenizer;
     uint32_t *ends; /* [n_ends] */

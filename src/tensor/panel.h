@@ -22,6 +22,8 @@
 #define QN_TENSOR_PANEL_H
 #include "tensor/format.h"
 
+/* Raised with any change of what a panel looks like: images of another version are made anew. */
+enum { QN_PANEL_VERSION = 1 };
 enum { QN_PANEL_OUTS = 16, QN_PANEL_BLOCK = 32, QN_PANEL_ALIGN = 64 };
 
 typedef struct qn_panel_layout {

@@ -124,8 +124,6 @@ static void provoke_IO(qt *t, quern_code code)
 {
     ends(t, "\"$QUERN\" help >/dev/full", code, "writing the result: No space left");
     ends(t, "\"$QUERN\" generate --model " MODEL " --max-tokens 3 a >/dev/full", code, "writing");
-    ends(t, "QUERN_HOME=/dev/null/home \"$QUERN\" generate --model " MODEL " --pack a", code,
-         "/dev/null");
 }
 
 static void provoke_UNSUPPORTED(qt *t, quern_code code)

@@ -358,19 +358,17 @@ static void bench_gives_one_json_line(qt *t)
     qn_json_free(root);
 }
 
-static void packed_weights_live_under_the_home(qt *t)
+static void images_live_under_the_home(qt *t)
 {
     char args[800], path[600];
     struct stat st;
     setenv("QUERN_HOME", qt_tmp(), 1);
     snprintf(path, sizeof path, "%s/images", qt_tmp());
-    snprintf(args, sizeof args, "generate --model %s --pack --max-tokens 2 abc", MODEL);
+    snprintf(args, sizeof args, "generate --model %s --max-tokens 2 abc", MODEL);
     QT_EQ(t, program_run(args)->status, 0);
     QT_EQ(t, stat(path, &st), 0);
-    QT_OK(
-        t,
-        strstr(program_run("generate --model " MODEL " --pack --log info --max-tokens 2 abc")->err,
-               "rebuild") == NULL);
+    QT_OK(t, strstr(program_run("generate --model " MODEL " --log info --max-tokens 2 abc")->err,
+                    "rebuild") == NULL);
     unsetenv("QUERN_HOME");
 }
 
@@ -381,4 +379,4 @@ QT_MAIN(QT(version_is_one_line), QT(help_lists_all_verbs), QT(inval_is_64),
         QT(penalties_and_biases_reach_the_draw), QT(generate_gives_text_and_nothing_else),
         QT(a_seed_repeats_the_text), QT(a_stop_text_is_cut_off),
         QT(a_stop_text_may_begin_with_the_first_space), QT(inspect_gives_json),
-        QT(bench_gives_one_json_line), QT(packed_weights_live_under_the_home))
+        QT(bench_gives_one_json_line), QT(images_live_under_the_home))

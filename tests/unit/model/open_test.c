@@ -488,7 +488,8 @@ static void opening_a_directory_survives_every_failed_allocation(qt *t)
 
 static void opening_with_images_survives_every_failed_allocation(qt *t)
 {
-    const qn_model_options opt = {.image_dir = qt_tmp()};
+    const qn_model_options opt = {
+        .activations = QN_ACTIVATIONS_I16, .image_dir = qt_tmp(), .lanes = 2};
     survives(t, tiny_gguf(t, &(tiny){0}), &opt);
 }
 
