@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # check-full.sh - what is too long for `make test`: sanitizers over all tests, the thread sanitizer over
-# whatever has threads, long fuzzing, an emulated CPU without AVX, the instruction-set check, the
+# whatever has threads, long fuzzing, each level of instructions (ARM cross-built and emulated), the instruction-set check, the
 # promise fuzzer with more draws, chat templates against jinja2, and the mutation run. FUZZ_SECONDS (600) is per target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzz_seconds=${FUZZ_SECONDS:-600}
-extra=(clang-14 libclang-rt-14-dev llvm-14 clang-tidy-14 qemu-user g++ chromium python3-venv)
+extra=(clang-14 libclang-rt-14-dev llvm-14 clang-tidy-14 qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu g++ chromium python3-venv)
 command -v npm >/dev/null || extra+=(npm) # another Node than Debian's brings its own
 missing=()
 for p in "${extra[@]}"; do
@@ -31,9 +31,7 @@ step "address and undefined-behaviour sanitizers"; build asan
 ctest --preset asan -j "$(nproc)" --no-tests=error
 step "thread sanitizer"; build tsan
 ctest --preset tsan -R '^(base|wire|device|graph|engine|promise)' --no-tests=error
-step "a CPU without AVX (emulated)"
-for t in build/release/bin/test_op_*; do qemu-x86_64 -cpu Nehalem "$t" >qemu.log 2>&1 || { tail -n 20 qemu.log; exit 1; }; tail -n 1 qemu.log; done
-rm -f qemu.log
+step "each level of instructions, emulated where it is not here"; tools/levels.sh
 step "fuzzing, $fuzz_seconds s a target"; build fuzz
 for f in build/fuzz/bin/fuzz_*; do
   name=${f##*/fuzz_}

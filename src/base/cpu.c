@@ -17,8 +17,8 @@ static const struct {
     const char *name;
     uint32_t mask;
 } levels[] = {
-    {"generic", 0},
-    {"ref", 0},
+    {"generic", QN_CPU_NONE},
+    {"ref", QN_CPU_NONE},
     {"avx2", BITS_AVX2},
     {"avx2_vnni", BITS_AVX2 | QN_CPU_AVX_VNNI},
     {"avx512_base", BITS_AVX512_BASE},

@@ -26,12 +26,13 @@ enum {
     QN_CPU_DOTPROD = 1u << 17, /* sdot, udot */
     QN_CPU_I8MM = 1u << 18,    /* usdot, smmla */
     QN_CPU_FP16 = 1u << 19,    /* arithmetic on halves */
-    QN_CPU_BF16 = 1u << 20     /* bfdot, bfmmla */
+    QN_CPU_BF16 = 1u << 20,    /* bfdot, bfmmla */
+    QN_CPU_NONE = 1u << 30     /* no processor's: a mask that allows nothing and is not 0 */
 };
 
 /* The bits of this machine. Asks the processor on each call (about a microsecond): keep the answer. */
 uint32_t qn_cpu_features(void);
-/* "generic" or "ref": no bits; "avx2": AVX2 FMA F16C; "avx2_vnni": AVX_VNNI too; "avx512_base": AVX2 and
+/* "generic" or "ref": QN_CPU_NONE; "avx2": AVX2 FMA F16C; "avx2_vnni": AVX_VNNI too; "avx512_base": AVX2 and
  * AVX-512 F BW VL DQ; "avx512": all of x86; "neon": what every aarch64 has; "neon_dot": DOTPROD too;
  * "neon_i8mm": all of ARM; "auto", "" or NULL: all. The mask says what is allowed, not what is there.
  * Errors: INVAL. */

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "engine/engine.h"
 #include "golden.h"
+#include "isa.h"
 #include "wire/codec.h"
 
 #define TOLERANCE 1e-4
@@ -47,7 +48,8 @@ static qn_code run_engine(seen *s, qn_model *m, const golden *g, qn_err *err)
     qn_buf block;
     uint64_t id = 0;
     qn_request_in in;
-    const qn_engine_options opt = {.lanes = 2, .max_rows = 32, .max_seqs = 2, .kv_fmt = QN_KV_F32};
+    const qn_engine_options opt = {
+        .lanes = 2, .isa_mask = isa_allowed(), .max_rows = 32, .max_seqs = 2, .kv_fmt = QN_KV_F32};
     qn_request_in_init(&in);
     qn_buf_init(&block, 1 << 20);
     in.tokens = g->tokens;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa.h"
+
 typedef struct world {
     qn_device *dev;
     qn_cache *cache;
@@ -20,7 +22,7 @@ static qn_code open_world(world *w, const qn_model *m, uint32_t n, forward_how h
     const qn_model_desc *d = qn_model_get_desc(m);
     const uint32_t blocks = n / QN_KV_BLOCK + 2;
     w->rows = how.chunk ? how.chunk : n;
-    QN_TRY(qn_device_open_cpu(&w->dev, how.lanes ? how.lanes : 1, how.isa ? how.isa : UINT32_MAX,
+    QN_TRY(qn_device_open_cpu(&w->dev, how.lanes ? how.lanes : 1, how.isa ? how.isa : isa_allowed(),
                               err));
     w->n_groups = qn_model_groups(m, how.kv, w->groups, w->layer_group);
     qn_cache_options co = {.groups = w->groups,

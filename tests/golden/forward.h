@@ -7,7 +7,7 @@
 
 typedef struct forward_how {
     unsigned lanes;    /* 0: 1 */
-    uint32_t isa;      /* CPU features allowed; 0: all */
+    uint32_t isa;      /* CPU features allowed; 0: what QUERN_ISA says */
     uint32_t chunk;    /* rows a step; 0: all at once */
     uint32_t features; /* QN_PLAN_ */
     bool

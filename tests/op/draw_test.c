@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "isa.h"
 #include "op.h"
 
 static qn_drawn draw_one(const qn_kern_table *k, const float *x, uint32_t vocab, qn_sampler s)
@@ -17,7 +17,7 @@ static qn_drawn draw_one(const qn_kern_table *k, const float *x, uint32_t vocab,
 }
 
 /* All variants have the same bits (variants_test.c), so one stands for all: the fastest. */
-static qn_kern_table best(void) { return qn_kern_select(qn_cpu_features()); }
+static qn_kern_table best(void) { return qn_kern_select(qn_cpu_features() & isa_allowed()); }
 
 /* 20,000 draws over 10 tokens against their probabilities: chi-square with 9 degrees of freedom is
  * above 27.9 once in a thousand; the seeds are fixed. */
@@ -179,7 +179,7 @@ static void xtc_leaves_the_least_likely_above_its_threshold(qt *t)
         {0.24f, 0.8f, 0, 9, 2, 3}, /* now 0.2 is below */
         {0, 0, 0, 9, 1, 2},        /* all but the last */
     };
-    const qn_kern_table k = qn_kern_select(UINT32_MAX);
+    const qn_kern_table k = best();
     float x[5];
     for (int i = 0; i < 5; i++) x[i] = logf(p[i]);
     for (size_t i = 0; i < QT_LEN(cases); i++) {
@@ -200,7 +200,7 @@ static void xtc_leaves_the_least_likely_above_its_threshold(qt *t)
 
 static void xtc_acts_as_often_as_its_probability_says(qt *t)
 {
-    const qn_kern_table k = qn_kern_select(UINT32_MAX);
+    const qn_kern_table k = best();
     const float x[2] = {logf(0.6f), logf(0.4f)};
     uint32_t acted = 0;
     for (uint32_t i = 0; i < 4000; i++) {

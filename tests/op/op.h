@@ -11,6 +11,15 @@
 #include "kern/kern.h"
 #include "qt.h"
 
+/* M(variant, arg) for each variant that this build may have beside the portable one. */
+#if defined(__x86_64__)
+#define OP_EACH_FASTER(M, arg) M(avx2, arg) M(avx2_vnni, arg) M(avx512_base, arg) M(avx512, arg)
+#elif defined(__aarch64__)
+#define OP_EACH_FASTER(M, arg) M(neon, arg) M(neon_dot, arg) M(neon_i8mm, arg)
+#else
+#define OP_EACH_FASTER(M, arg)
+#endif
+
 #define OP_PAD 777.0f /* starts where outputs go, and must stay where they do not */
 
 typedef struct op_case {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "isa.h"
 #include "kern/kern_int.h"
 #include "op.h"
 #include "tensor/panel.h"
@@ -191,10 +192,11 @@ void op_run(const qn_kern_table *k, qn_kern_id id, const void *args, qn_span uni
 
 bool op_variant(qt *t, qn_kern_table *out, const char *name)
 {
+    const uint32_t there = qn_cpu_features() & isa_allowed();
     for (size_t i = 0; i < qn_kern_n_variants; i++) {
         const qn_kern_variant *v = &qn_kern_variants[i];
         if (strcmp(v->name, name) != 0) continue;
-        if ((v->needs & qn_cpu_features()) != v->needs) break;
+        if ((v->needs & there) != v->needs) break;
         *out = i == 0 ? *v->table : qn_kern_select(v->needs);
         return true;
     }

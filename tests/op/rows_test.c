@@ -175,7 +175,7 @@ static void all_attention(qt *t, const qn_kern_table *k)
     attention_rows(t, k, 6, 2, 128, 100);
 }
 
-#define TESTS(variant)                                          \
+#define TESTS(variant, unused)                                  \
     static void product_rows_are_alike_on_##variant(qt *t)      \
     {                                                           \
         qn_kern_table k;                                        \
@@ -196,11 +196,10 @@ static void all_attention(qt *t, const qn_kern_table *k)
         qn_kern_table k;                                        \
         if (op_variant(t, &k, #variant)) all_attention(t, &k);  \
     }
-TESTS(generic)
-TESTS(avx2)
-TESTS(avx512)
-#define LIST(variant)                                                                  \
+TESTS(generic, )
+OP_EACH_FASTER(TESTS, )
+#define LIST(variant, unused)                                                          \
     QT(product_rows_are_alike_on_##variant), QT(product_edges_are_alike_on_##variant), \
-        QT(int8_product_rows_are_alike_on_##variant), QT(attention_rows_are_alike_on_##variant)
+        QT(int8_product_rows_are_alike_on_##variant), QT(attention_rows_are_alike_on_##variant),
 
-QT_MAIN(LIST(generic), LIST(avx2), LIST(avx512))
+QT_MAIN(LIST(generic, ) OP_EACH_FASTER(LIST, ))

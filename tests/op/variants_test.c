@@ -9,15 +9,6 @@ op_list *const op_lists[QN_K_COUNT] = {
 #undef X
 };
 
-/* The variants that this build may have beside the portable one. */
-#if defined(__x86_64__)
-#define EACH_FASTER(M, name) M(name, avx2) M(name, avx2_vnni) M(name, avx512_base) M(name, avx512)
-#elif defined(__aarch64__)
-#define EACH_FASTER(M, name) M(name, neon) M(name, neon_dot) M(name, neon_i8mm)
-#else
-#define EACH_FASTER(M, name)
-#endif
-
 #define TEST(kernel, variant, property, check)                        \
     static void kernel##_##property##_on_##variant(qt *t)             \
     {                                                                 \
@@ -25,7 +16,7 @@ op_list *const op_lists[QN_K_COUNT] = {
         if (op_variant(t, &k, #variant)) check(t, &k, QN_K_##kernel); \
     }
 
-#define FASTER(name, variant)                                         \
+#define FASTER(variant, name)                                         \
     TEST(name, variant, is_near_the_reference, op_matches_ref)        \
     TEST(name, variant, has_the_bits_of_generic, op_has_generic_bits) \
     TEST(name, variant, ignores_how_units_are_split, op_split_changes_nothing)
@@ -33,7 +24,7 @@ op_list *const op_lists[QN_K_COUNT] = {
     TEST(name, generic, is_near_the_reference, op_matches_ref)                 \
     TEST(name, ref, ignores_how_units_are_split, op_split_changes_nothing)     \
     TEST(name, generic, ignores_how_units_are_split, op_split_changes_nothing) \
-    EACH_FASTER(FASTER, name)
+    OP_EACH_FASTER(FASTER, name)
 #include "kern/kern.def"
 #undef X
 
@@ -45,13 +36,13 @@ static void every_kernel_has_cases(qt *t)
 
 static const qt_case cases[] = {
     QT(every_kernel_has_cases),
-#define CASES(name, variant)                             \
+#define CASES(variant, name)                             \
     QT(name##_is_near_the_reference_on_##variant),       \
         QT(name##_has_the_bits_of_generic_on_##variant), \
         QT(name##_ignores_how_units_are_split_on_##variant),
 #define X(name, tol, unit)                                                                      \
     QT(name##_is_near_the_reference_on_generic), QT(name##_ignores_how_units_are_split_on_ref), \
-        QT(name##_ignores_how_units_are_split_on_generic), EACH_FASTER(CASES, name)
+        QT(name##_ignores_how_units_are_split_on_generic), OP_EACH_FASTER(CASES, name)
 #include "kern/kern.def"
 #undef X
 };

@@ -144,7 +144,7 @@ static bool is_prefix(qt *t, const kit_call *whole, const kit_call *part, const 
 
 static qn_engine_options draw_options(dice *d)
 {
-    static const uint32_t isa[] = {0, 0, 1u << 30, QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C};
+    static const uint32_t isa[] = {0, 0, QN_CPU_NONE, QN_CPU_AVX2 | QN_CPU_FMA | QN_CPU_F16C};
     qn_engine_options o = {.lanes = 1 + roll(d, 3),
                            .isa_mask = isa[roll(d, 4)],
                            .max_rows = roll(d, 3) ? 1 + roll(d, 90) : 512,
