@@ -18,7 +18,7 @@ enum { MAX_REPS = 1000 };
 
 typedef struct bench_opts {
     qn_run_opts run;
-    uint32_t prompt, gen, depth, batch, reps;
+    uint32_t prompt, gen, depth, batch, reps, warm;
     bool json, roofline;
 } bench_opts;
 
@@ -34,6 +34,8 @@ static const qn_opt options[] = {
     {"batch", QN_OPT_U32, AT(batch), "R", "requests that decode together; rates are of all of them",
      1, QN_BENCH_MAX_BATCH, 0},
     {"reps", QN_OPT_U32, AT(reps), "N", "measured repetitions; medians are told", 1, MAX_REPS, 0},
+    {"warm", QN_OPT_U32, AT(warm), "N", "prompt tokens of the pass that is not measured (all)", 1,
+     1 << 20, 0},
     {"roofline", QN_OPT_FLAG, AT(roofline), NULL,
      "measure the machine's limits too, and tell the share of them", 0, 0, 0},
     {"json", QN_OPT_FLAG, AT(json), NULL, "one JSON line on stdout", 0, 0, 0},
@@ -147,6 +149,17 @@ static void print_limits(qn_io *io, const limits *l)
     if (!l->roof.quiet) fprintf(io->err, "quern: %s\n", qn_roofline_noise(noise, &l->roof));
 }
 
+/* The chosen word of the option's list. */
+static qn_str activations_of(const bench_opts *o)
+{
+    qn_str rest = {"", 0}, word = {"", 0};
+    for (const qn_opt *p = options; p->name; p++)
+        if (strcmp(p->name, "activations") == 0) rest = qn_str_z(p->arg);
+    for (int i = 0; i <= o->run.activations; i++)
+        if (!qn_str_split(&word, &rest, '|')) break;
+    return word;
+}
+
 static qn_json *report(const qn_running *run, const pass *passes, const bench_opts *o,
                        const double median_of[2], const limits *l)
 {
@@ -168,6 +181,8 @@ static qn_json *report(const qn_running *run, const pass *passes, const bench_op
     ok = ok && qn_json_set(root, "gen", qn_json_new_int(o->gen));
     ok = ok && qn_json_set(root, "depth", qn_json_new_int(o->depth ? o->depth : o->prompt));
     ok = ok && qn_json_set(root, "machine", qn_json_new_str(machine, strlen(machine)));
+    const qn_str mode = activations_of(o);
+    ok = ok && qn_json_set(root, "activations", qn_json_new_str(mode.p, mode.n));
     ok = ok && qn_json_set(root, "batch", qn_json_new_int(o->batch));
     ok = qn_json_set(root, "ids", ids) && ok;
     ok = qn_json_set(root, "reps", reps) && ok;
@@ -184,7 +199,10 @@ static qn_code measure(pass *passes, uint32_t *ids, double *sorted, const qn_run
     pass unmeasured;
     double median_of[2];
     limits found;
-    QN_TRY(one_pass(&unmeasured, run, o, ids, err));
+    bench_opts first = *o;
+    if (o->warm && o->warm < o->prompt) first.prompt = o->warm;
+    if (o->warm && o->warm < first.depth) first.depth = first.prompt;
+    QN_TRY(one_pass(&unmeasured, run, &first, ids, err));
     for (uint32_t i = 0; i < o->reps; i++) QN_TRY(one_pass(&passes[i], run, o, ids, err));
     for (uint32_t i = 0; i < o->reps; i++) sorted[i] = passes[i].prefill_tps;
     median_of[0] = median(sorted, o->reps);
