@@ -77,6 +77,8 @@ bool qt_all(qt *t, const float *a, size_t n, float v)
     return QT_OK(t, true);
 }
 
+void qt_seed(uint64_t seed) { stream = seed; }
+
 uint64_t qt_rand(void) /* splitmix64, Steele, Lea and Flood 2014 */
 {
     uint64_t z = (stream += 0x9E3779B97F4A7C15u);

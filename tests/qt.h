@@ -67,6 +67,7 @@ bool qt_all(qt *t, const float *a, size_t n, float v);
 float *qt_rand_f32(size_t n); /* roughly normal, mean 0, deviation 1 */
 float *qt_fill_f32(size_t n, float v);
 uint64_t qt_rand(void);
+void qt_seed(uint64_t seed); /* restarts the stream in the middle of a case */
 void qt_release(int n, ...);
 
 /* A fresh directory of this test run, removed at exit; borrowed for ever. */
