@@ -82,12 +82,9 @@ static qn_kern_id product_of(qn_q_kind *rows, const qn_graph *g, const qn_matrix
 {
     const qn_format *f = qn_format_get(w->fmt);
     if (g->opt.activations == QN_ACTIVATIONS_F32 || f->order == QN_ORDER_WIDEN) return QN_K_linear;
-    *rows = g->opt.activations == QN_ACTIVATIONS_I16 ? QN_W32
-            : f->order == QN_ORDER_BLOCK32           ? QN_Q32
-                                                     : QN_Q256;
-    if (w->cols % qn_q_block(*rows) != 0) return QN_K_linear;
-    if (*rows != QN_W32) return QN_K_linear_i8;
-    return w->panels ? QN_K_linear_i16 : QN_K_linear;
+    if (!w->panels) return QN_K_linear;
+    *rows = g->opt.activations == QN_ACTIVATIONS_I16 ? QN_W32 : QN_Q32;
+    return *rows == QN_W32 ? QN_K_linear_i16 : QN_K_linear_i8;
 }
 
 qn_val qn_g_linear(qn_graph *g, qn_val x, const qn_matrix *w, const float *bias)

@@ -103,34 +103,25 @@ typedef struct qn_linear_args {
     const uint32_t *n;
 } qn_linear_args;
 
-/* A row of int8 activations is a sequence of blocks, each with all that a product asks of it in one
- * place, so that a tile of rows needs one address a row. */
-typedef struct qn_q32 { /* for formats of order BLOCK32 */
+/* A row of integer activations is a sequence of blocks of 32 columns, each with all that a product asks of
+ * it in one place, so that a tile of rows needs one address a row. */
+typedef struct qn_q32 {
     int8_t q[32];
-    float d, sum; /* sum: of q, exact */
+    float d, sum, half[2]; /* sum: of q, exact; half: of its first and last 16 */
 } qn_q32;
-typedef struct qn_q256 { /* for K formats */
-    int8_t q[256];
-    float d;
-    int32_t sums[16]; /* of 16 q's each */
-} qn_q256;
-typedef struct
-    qn_w32 { /* 16 bits a value, 256 high + low: for formats of order BLOCK32 in panels */
+typedef struct qn_w32 { /* 16 bits a value, 256 high + low */
     int8_t high[32], low[32];
     float d;
-    int32_t sum; /* of the values */
+    int32_t sum, half[2]; /* of the values */
 } qn_w32;
-typedef enum qn_q_kind { QN_Q32, QN_Q256, QN_W32, QN_Q_KINDS } qn_q_kind;
-static inline uint32_t qn_q_block(qn_q_kind kind) { return kind == QN_Q256 ? 256 : 32; }
+typedef enum qn_q_kind { QN_Q32, QN_W32, QN_Q_KINDS } qn_q_kind;
+enum { QN_Q_BLOCK = 32 };
 static inline size_t qn_q_row_bytes(uint32_t cols, qn_q_kind kind)
 {
-    return kind == QN_Q32    ? cols / 32 * sizeof(qn_q32)
-           : kind == QN_Q256 ? cols / 256 * sizeof(qn_q256)
-                             : cols / 32 * sizeof(qn_w32);
+    return cols / QN_Q_BLOCK * (kind == QN_Q32 ? sizeof(qn_q32) : sizeof(qn_w32));
 }
 
-/* quant_rows: integer activations, local to the row (rule R4). Per block of 32 or 256 columns:
- * d = max|x| / most; q = round-to-nearest-even(x / d), cut to +-most (0 when d is 0); most is 127, or of
+/* quant_rows: integer activations, local to the row (rule R4). Per block of 32 columns: d = max|x| / most; q = round-to-nearest-even(x / d), cut to +-most (0 when d is 0); most is 127, or of
  * wide ones 127 * 256, whose high part is (q + 128) >> 8.
  * Shapes: q [n, cols / block] of the kind's struct, rows ld_q bytes apart, a multiple of 4. Unit: a row. */
 typedef struct qn_quant_rows_args {
@@ -143,14 +134,12 @@ typedef struct qn_quant_rows_args {
     qn_q_kind kind;
 } qn_quant_rows_args;
 
-/* linear_i8: linear over rows that quant_rows made, for formats of order BLOCK32 and BLOCK256: the
- * integer sums of a block are exact, each block adds one f32 fused multiply-add, ascending from 0
- * (rule R1). Blocks are 32 columns (affine groups of 64 and 128 are cut), or 256 for K formats; dx is
- * the row's scale of the block, xs its sum of q:
- * Weights with panels (tensor/panel.h) are read from those, with the same bits.
- *   BLOCK32:   t = d * S, or fmaf(m, xs, d * S) with an offset; S = sum (code) q
- *   BLOCK256:  t = d * S, S = sum over 16s of scale * sum (code) q; with minimums
- *              fmaf(-dmin, sum over 16s of min * xs, d * S)
+/* linear_i8: linear over rows that quant_rows made (QN_Q32), for weights that have panels (tensor/panel.h): the
+ * integer sums of a block are exact, each block adds one f32 fused multiply-add, ascending from 0 (rule
+ * R1). Blocks are 32 columns, or 16 where weights have a scale of their own for 16 columns (Q2_K, Q3_K,
+ * Q6_K). d and m are the scale and offset of the block as tensor/format.h defines them, rounded to f32 where
+ * they are products (K formats); dx is the row's scale of the 32 columns, xs the sum of q over the block:
+ *   S = sum (code) q;  t = d * S, or fmaf(m, xs, d * S) with an offset
  *   y = fmaf(dx, t, y), then bias and add as in linear. Alias: add == y. Unit: an output. */
 typedef struct qn_linear_i8_args {
     float *y;
@@ -164,7 +153,7 @@ typedef struct qn_linear_i8_args {
     const uint32_t *n;
 } qn_linear_i8_args;
 
-/* linear_i16: the same over rows of qn_w32, for weights that have panels:
+/* linear_i16: the same over rows of qn_w32:
  *   S = 256 * sum (code) high + sum (code) low - offset * sum, exact in 32 bits, then rounded to f32 once
  *   t = d * S, or fmaf(m, xs, d * S) with xs the sum as f32;  y = fmaf(dx, t, y). */
 typedef qn_linear_i8_args qn_linear_i16_args;

@@ -102,13 +102,6 @@ static size_t scratch_linear(const qn_linear_args *a)
     return qn_linear_panel(a->w->cols) * padded * sizeof(float);
 }
 
-/* codes, d and m a block of 32, scale and min a 16: see tmpl/i8.inc */
-static size_t scratch_linear_i8(const qn_linear_i8_args *a)
-{
-    const size_t cols = a->w->cols;
-    return cols * 16 + 2 * (cols / 32 * 16) * sizeof(float) + 2 * cols * sizeof(int32_t);
-}
-
 /* See tmpl/attention.inc; the reference needs a head's width of double. */
 static size_t scratch_attention(const qn_attention_args *a)
 {
@@ -128,8 +121,6 @@ size_t qn_kern_scratch(qn_kern_id id, const void *args)
     switch (id) {
     case QN_K_linear:
         return scratch_linear(args);
-    case QN_K_linear_i8:
-        return scratch_linear_i8(args);
     case QN_K_attention:
         return scratch_attention(args);
     case QN_K_draw:

@@ -27,8 +27,7 @@ typedef enum qn_fmt {
 
 typedef enum qn_order { /* which order of sums rule R1 asks of a product with this format */
                         QN_ORDER_WIDEN, /* f32 lanes: column mod 16, ascending FMA, fixed tree */
-                        QN_ORDER_BLOCK32, /* int8 rows: exact sum per 32 columns, one f32 FMA each, ascending */
-                        QN_ORDER_BLOCK256 /* int8 rows: exact sum per sub-block scaled in integers, per 256 columns */
+                        QN_ORDER_BLOCK32 /* integer rows: exact sum per 32 or 16 columns, one f32 FMA each, ascending */
 } qn_order;
 
 /* A weight matrix [rows, cols]: `rows` outputs, `cols` inputs (K), row-major, borrowed from a

@@ -67,7 +67,7 @@ void op_each_quant_rows(op_visit *visit, void *ctx)
 {
     for (uint32_t i = 0; i < 12; i++) {
         const qn_q_kind kind = (qn_q_kind)(i % QN_Q_KINDS);
-        const uint32_t block = qn_q_block(kind), n = 1 + i % 4, cols = block * (1 + i);
+        const uint32_t block = QN_Q_BLOCK, n = 1 + i % 4, cols = block * (1 + i);
         const size_t ld_q = qn_q_row_bytes(cols, kind) + 4 * (i % 5), bytes = n * ld_q;
         float *x = op_rand(n * cols);
         uint8_t *q = memset(op_bytes(bytes), 0x5A, bytes);
@@ -85,23 +85,26 @@ void op_each_quant_rows(op_visit *visit, void *ctx)
 /* Alternating ends of the range, which sum to nothing: the largest integer sums there are. */
 static void put_extremes(uint8_t *q, size_t bytes, qn_q_kind kind)
 {
-    const size_t each = qn_q_row_bytes(qn_q_block(kind), kind);
+    const size_t each = qn_q_row_bytes(QN_Q_BLOCK, kind);
     for (size_t b = 0; b < bytes; b += each) {
-        const size_t n = qn_q_block(kind);
+        const size_t n = QN_Q_BLOCK;
         for (size_t i = 0; i < n; i++) q[b + i] = i & 1 ? 127 : 129; /* +-127 */
-        if (kind == QN_Q32) ((qn_q32 *)(void *)(q + b))->sum = 0;
-        if (kind == QN_Q256) memset(((qn_q256 *)(void *)(q + b))->sums, 0, 64);
-        if (kind != QN_W32) continue;
-        memset(q + b + n, 0, n);
-        ((qn_w32 *)(void *)(q + b))->sum = 0;
+        if (kind == QN_Q32) {
+            qn_q32 *x = (void *)(q + b);
+            x->sum = x->half[0] = x->half[1] = 0;
+        } else {
+            qn_w32 *x = (void *)(q + b);
+            memset(x->low, 0, n);
+            x->sum = x->half[0] = x->half[1] = 0;
+        }
     }
 }
 
-static void visit_int(op_visit *visit, void *ctx, qn_fmt fmt, product p, bool in_panels, bool wide)
+static void visit_int(op_visit *visit, void *ctx, qn_fmt fmt, product p, bool wide)
 {
     qn_matrix w = op_matrix(fmt, p.outs, p.cols);
-    if (in_panels && !op_panels(&w)) return;
-    const qn_q_kind kind = op_q_kind(&w, wide);
+    if (!op_panels(&w)) return;
+    const qn_q_kind kind = wide ? QN_W32 : QN_Q32;
     const size_t ld = p.outs + p.cols % 3, ld_q = qn_q_row_bytes(p.cols, kind);
     uint8_t *q = op_q_rows(&w, kind, op_rand(p.n * p.cols), p.n);
     if (p.bias) put_extremes(q, p.n * ld_q, kind);
@@ -117,8 +120,8 @@ static void visit_int(op_visit *visit, void *ctx, qn_fmt fmt, product p, bool in
                  .out = y,
                  .out_bytes = p.n * ld * 4,
                  .tol = 1e-5};
-    snprintf(c.what, sizeof c.what, "%s rows %u outputs %u cols %u%s%s", qn_format_get(fmt)->name,
-             p.n, p.outs, p.cols, p.bias ? " extremes" : "", in_panels ? " panels" : "");
+    snprintf(c.what, sizeof c.what, "%s rows %u outputs %u cols %u%s", qn_format_get(fmt)->name,
+             p.n, p.outs, p.cols, p.bias ? " extremes" : "");
     visit(ctx, &c);
 }
 
@@ -126,7 +129,7 @@ static void all_heights(op_visit *visit, void *ctx, qn_fmt fmt, bool wide)
 {
     for (uint32_t rows = 1; rows <= 40; rows += rows < 16 ? 1 : 5)
         visit_int(visit, ctx, fmt, (product){rows, 16 + rows % 3, 256, false, rows & 1, false},
-                  true, wide);
+                  wide);
 }
 
 void op_each_linear_i16(op_visit *visit, void *ctx)
@@ -136,7 +139,7 @@ void op_each_linear_i16(op_visit *visit, void *ctx)
         if (fmt->order != QN_ORDER_BLOCK32) continue;
         for (uint32_t i = 1; i <= 3; i++)
             visit_int(visit, ctx, (qn_fmt)f,
-                      (product){i, 15 + i, fmt->block * i, i == 1, i == 2, i == 3}, true, true);
+                      (product){i, 15 + i, fmt->block * i, i == 1, i == 2, i == 3}, true);
         all_heights(visit, ctx, (qn_fmt)f, true);
     }
 }
@@ -148,13 +151,13 @@ void op_each_linear_i8(op_visit *visit, void *ctx)
         if (fmt->order == QN_ORDER_WIDEN) continue;
         for (uint32_t i = 1; i <= 6; i++)
             visit_int(visit, ctx, (qn_fmt)f,
-                      (product){i, 15 + i, fmt->block * i, i == 1, i == 2, i == 3}, i > 3, false);
-        visit_int(visit, ctx, (qn_fmt)f, (product){9, 33, 512, false, false, false}, false, false);
+                      (product){i, 15 + i, fmt->block * i, i == 1, i == 2, i == 3}, false);
+        visit_int(visit, ctx, (qn_fmt)f, (product){9, 33, 512, false, false, false}, false);
         all_heights(visit, ctx, (qn_fmt)f, false);
     }
     uint32_t edge[64];
     const size_t n = op_edges(edge, 64, 257);
     for (size_t i = 0; i < n; i++)
         visit_int(visit, ctx, i % 2 ? QN_FMT_Q4_1 : QN_FMT_Q6_K,
-                  (product){2, edge[i], 256, false, i & 2, i & 1}, i & 4, false);
+                  (product){2, edge[i], 256, false, i & 2, i & 1}, false);
 }

@@ -72,15 +72,15 @@ static void bench_linear(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, 
 }
 
 static void bench_i8(const bench *b, qn_fmt fmt, uint32_t n, uint32_t outs, uint32_t cols,
-                     bool in_panels, bool wide)
+                     bool wide)
 {
     char what[96];
-    snprintf(what, sizeof what, "linear_%s %s%s rows %u [%u, %u]", wide ? "i16" : "i8",
-             qn_format_get(fmt)->name, in_panels ? " panels" : "", n, outs, cols);
+    snprintf(what, sizeof what, "linear_%s %s rows %u [%u, %u]", wide ? "i16" : "i8",
+             qn_format_get(fmt)->name, n, outs, cols);
     if (!wanted(b, what)) return;
     qn_matrix w = op_matrix(fmt, outs, cols);
-    const qn_q_kind kind = op_q_kind(&w, wide);
-    if (!in_panels || op_panels(&w)) {
+    const qn_q_kind kind = wide ? QN_W32 : QN_Q32;
+    if (op_panels(&w)) {
         const qn_linear_i8_args a = {op_fill((size_t)n * outs, 0),
                                      outs,
                                      op_q_rows(&w, kind, op_rand((size_t)n * cols), n),
@@ -266,11 +266,11 @@ int main(int argc, char **argv)
     }
     for (int f = 0; f < QN_FMT_COUNT; f++)
         if (qn_format_get((qn_fmt)f)->order != QN_ORDER_WIDEN) {
-            for (int how = 0; how < 3; how++) { /* int8, int8 in panels, 16 bits in panels */
+            for (int wide = 0; wide < 2; wide++) {
                 static const uint32_t n[] = {1, 8, 128};
                 for (size_t i = 0; i < QT_LEN(n); i++)
-                    bench_i8(&b, (qn_fmt)f, n[i], 1536, 1536, how > 0, how > 1);
-                if (how) bench_i8(&b, (qn_fmt)f, 1, 65536, 2048, true, how > 1); /* from memory */
+                    bench_i8(&b, (qn_fmt)f, n[i], 1536, 1536, wide);
+                bench_i8(&b, (qn_fmt)f, 1, 65536, 2048, wide); /* from memory */
             }
         }
     for (int f = 0; f < QN_KV_FMT_COUNT; f++) {

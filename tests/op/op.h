@@ -66,7 +66,6 @@ qn_matrix op_matrix(qn_fmt fmt, uint32_t rows, uint32_t cols);
 /* Lays w out in panels; false where its format has none. */
 bool op_panels(qn_matrix *w);
 /* n rows of w->cols values as the integer rows that products with w take. */
-qn_q_kind op_q_kind(const qn_matrix *w, bool wide);
 uint8_t *op_q_rows(const qn_matrix *w, qn_q_kind kind, const float *x, uint32_t n);
 
 /* Lengths around the edges: +-1 around vectors, blocks and powers of two up to `most`. */

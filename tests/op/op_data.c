@@ -145,11 +145,6 @@ bool op_panels(qn_matrix *w)
     return true;
 }
 
-qn_q_kind op_q_kind(const qn_matrix *w, bool wide)
-{
-    return wide ? QN_W32 : qn_format_get(w->fmt)->order == QN_ORDER_BLOCK256 ? QN_Q256 : QN_Q32;
-}
-
 uint8_t *op_q_rows(const qn_matrix *w, qn_q_kind kind, const float *x, uint32_t n)
 {
     const qn_kern_table generic = qn_kern_select(0);

@@ -27,43 +27,34 @@ void qn_ref_linear(const qn_linear_args *a, qn_span units, void *scratch)
         }
 }
 
-static float quant_block(int32_t *q, int32_t *sum, const float *x, size_t n, float most)
+static float quant_block(int32_t q[32], int32_t half[2], const float *x, float most)
 {
     float top = 0;
-    for (size_t i = 0; i < n; i++) top = fmaxf(top, fabsf(x[i]));
+    for (size_t i = 0; i < 32; i++) top = fmaxf(top, fabsf(x[i]));
     const float d = top / most;
-    *sum = 0;
-    for (size_t i = 0; i < n; i++) {
+    half[0] = half[1] = 0;
+    for (size_t i = 0; i < 32; i++) {
         const float v = d > 0 ? rintf(x[i] / d) : 0.0f;
         q[i] = (int32_t)(v > most ? most : v < -most ? -most : v);
-        *sum += q[i];
+        half[i / 16] += q[i];
     }
     return d;
 }
 
 static void quant_32(qn_q32 *to, const float *x)
 {
-    int32_t q[32], sum;
-    to->d = quant_block(q, &sum, x, 32, 127.0f);
-    to->sum = (float)sum;
+    int32_t q[32], half[2];
+    to->d = quant_block(q, half, x, 127.0f);
+    to->sum = (float)(half[0] + half[1]);
+    for (size_t i = 0; i < 2; i++) to->half[i] = (float)half[i];
     for (size_t i = 0; i < 32; i++) to->q[i] = (int8_t)q[i];
-}
-
-static void quant_256(qn_q256 *to, const float *x)
-{
-    int32_t q[256], sum;
-    to->d = quant_block(q, &sum, x, 256, 127.0f);
-    for (size_t i = 0; i < 256; i++) {
-        to->q[i] = (int8_t)q[i];
-        if (i % 16 == 0) to->sums[i / 16] = 0;
-        to->sums[i / 16] += q[i];
-    }
 }
 
 static void quant_wide(qn_w32 *to, const float *x)
 {
     int32_t q[32];
-    to->d = quant_block(q, &to->sum, x, 32, 127.0f * 256);
+    to->d = quant_block(q, to->half, x, 127.0f * 256);
+    to->sum = to->half[0] + to->half[1];
     for (size_t i = 0; i < 32; i++) {
         const int32_t high = (q[i] + 128 + 65536) / 256 - 256; /* rounded down */
         to->high[i] = (int8_t)high;
@@ -73,14 +64,12 @@ static void quant_wide(qn_w32 *to, const float *x)
 
 void qn_ref_quant_rows(const qn_quant_rows_args *a, qn_span units, void *scratch)
 {
-    const uint32_t block = qn_q_block(a->kind);
     (void)scratch;
     for (size_t r = units.begin; r < units.end; r++)
-        for (size_t b = 0; b < a->cols / block; b++) {
+        for (size_t b = 0; b < a->cols / QN_Q_BLOCK; b++) {
             void *row = (uint8_t *)a->q + r * a->ld_q;
-            const float *x = a->x + r * a->ld_x + b * block;
+            const float *x = a->x + r * a->ld_x + b * QN_Q_BLOCK;
             if (a->kind == QN_Q32) quant_32((qn_q32 *)row + b, x);
-            if (a->kind == QN_Q256) quant_256((qn_q256 *)row + b, x);
             if (a->kind == QN_W32) quant_wide((qn_w32 *)row + b, x);
         }
 }
@@ -89,10 +78,8 @@ void qn_ref_quant_rows(const qn_quant_rows_args *a, qn_span units, void *scratch
 static double quant_at(const void *row, qn_q_kind kind, uint32_t k)
 {
     const qn_q32 *q = (const qn_q32 *)row + k / 32;
-    const qn_q256 *k_block = (const qn_q256 *)row + k / 256;
     const qn_w32 *w = (const qn_w32 *)row + k / 32;
     if (kind == QN_Q32) return (double)q->d * q->q[k % 32];
-    if (kind == QN_Q256) return (double)k_block->d * k_block->q[k % 256];
     return (double)w->d * (256 * w->high[k % 32] + w->low[k % 32]);
 }
 
@@ -118,9 +105,8 @@ static void products(const qn_linear_i8_args *a, qn_span units, qn_q_kind kind)
 
 void qn_ref_linear_i8(const qn_linear_i8_args *a, qn_span units, void *scratch)
 {
-    const bool k = qn_format_get(a->w->fmt)->order == QN_ORDER_BLOCK256;
     (void)scratch;
-    products(a, units, k ? QN_Q256 : QN_Q32);
+    products(a, units, QN_Q32);
 }
 
 void qn_ref_linear_i16(const qn_linear_i16_args *a, qn_span units, void *scratch)

@@ -82,7 +82,7 @@ lab *lab_open(qn_act_mode mode)
         .embed_rows = l->embed_rows,
         .ld_embed_rows = LAB_MAIN,
         .activations = mode};
-    for (int i = 0; i < LAB_MATRICES && mode == QN_ACTIVATIONS_I16; i++) {
+    for (int i = 0; i < LAB_MATRICES && mode != QN_ACTIVATIONS_F32; i++) {
         qn_panel_layout p;
         if (!qn_panel_layout_of(&p, &l->w[i])) continue;
         l->panels[i] = aligned_alloc(QN_PANEL_ALIGN, p.bytes * p.panels);
@@ -386,13 +386,9 @@ uint32_t lab_accesses(lab_access out[LAB_ACCESSES], const qn_plan *p, uint32_t o
     case QN_K_linear_i16: {
         const qn_linear_i8_args *a = args;
         F32(a->y, a->ld_y, a->w->rows, true);
-        const bool k = qn_format_get(a->w->fmt)->order == QN_ORDER_BLOCK256;
         const bool wide = p->ops[op].kern == QN_K_linear_i16;
-        block(&l, a->q, a->ld_q,
-              qn_q_row_bytes(a->w->cols, wide ? QN_W32
-                                         : k  ? QN_Q256
-                                              : QN_Q32),
-              1, ROWS(a), false);
+        block(&l, a->q, a->ld_q, qn_q_row_bytes(a->w->cols, wide ? QN_W32 : QN_Q32), 1, ROWS(a),
+              false);
         F32(a->add, a->ld_add, a->w->rows, false);
         break;
     }
