@@ -55,7 +55,7 @@ static void put_integer(record *r, const qn_kern_table *k, qn_fmt fmt, bool wide
     const uint32_t n = ROWS;
     qn_matrix w = op_matrix(fmt, OUTS, COLS);
     if (!op_panels(&w)) return;
-    const qn_q_kind kind = op_q_kind(&w, wide);
+    const qn_q_kind kind = wide ? QN_W32 : QN_Q32;
     const size_t ld_q = qn_q_row_bytes(COLS, kind);
     uint8_t *q = op_bytes(ROWS * ld_q);
     const qn_quant_rows_args rows = {q, ld_q, op_rand(ROWS * COLS), COLS, &n, COLS, kind};
