@@ -221,6 +221,8 @@ static inline v4 v4_load(const float *p) { return _mm_loadu_ps(p); }
 static inline void v4_store(float *p, v4 v) { _mm_storeu_ps(p, v); }
 static inline v4 v4_add(v4 a, v4 b) { return _mm_add_ps(a, b); }
 
-static inline void vf_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+/* Macros: gcc takes a function that only prefetches for one without effect and drops its calls. */
+#define vf_prefetch(p) _mm_prefetch((p), _MM_HINT_T0)
+#define vf_prefetch_far(p) _mm_prefetch((p), _MM_HINT_T1) /* into the second level */
 
 #endif

@@ -407,7 +407,9 @@ static inline v4 v4_add(v4 a, v4 b)
     return a;
 }
 
-static inline void vf_prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
+/* Macros: gcc takes a function that only prefetches for one without effect and drops its calls. */
+#define vf_prefetch(p) __builtin_prefetch((p), 0, 3)
+#define vf_prefetch_far(p) __builtin_prefetch((p), 0, 2) /* into the second level */
 
 #undef VF_EACH
 #undef VF_BINARY

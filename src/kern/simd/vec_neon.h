@@ -435,7 +435,9 @@ static inline v4 v4_load(const float *p) { return vld1q_f32(p); }
 static inline void v4_store(float *p, v4 v) { vst1q_f32(p, v); }
 static inline v4 v4_add(v4 a, v4 b) { return vaddq_f32(a, b); }
 
-static inline void vf_prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
+/* Macros: gcc takes a function that only prefetches for one without effect and drops its calls. */
+#define vf_prefetch(p) __builtin_prefetch((p), 0, 3)
+#define vf_prefetch_far(p) __builtin_prefetch((p), 0, 2) /* into the second level */
 
 #undef EACH_1
 #undef EACH_2
