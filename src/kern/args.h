@@ -107,12 +107,11 @@ typedef struct qn_linear_args {
  * it in one place, so that a tile of rows needs one address a row. */
 typedef struct qn_q32 {
     int8_t q[32];
-    float d, sum, half[2]; /* sum: of q, exact; half: of its first and last 16 */
+    float d, sum, half[2]; /* sum: of the values q, exact; half: of the first and the last 16 */
 } qn_q32;
 typedef struct qn_w32 { /* 16 bits a value, 256 high + low */
     int8_t high[32], low[32];
-    float d;
-    int32_t sum, half[2]; /* of the values */
+    float d, sum, half[2]; /* as above: below 2^24, so still exact */
 } qn_w32;
 typedef enum qn_q_kind { QN_Q32, QN_W32, QN_Q_KINDS } qn_q_kind;
 enum { QN_Q_BLOCK = 32 };
@@ -137,10 +136,11 @@ typedef struct qn_quant_rows_args {
 /* linear_i8: linear over rows that quant_rows made (QN_Q32), for weights that have panels (tensor/panel.h): the
  * integer sums of a block are exact, each block adds one f32 fused multiply-add, ascending from 0 (rule
  * R1). Blocks are 32 columns, or 16 where weights have a scale of their own for 16 columns (Q2_K, Q3_K,
- * Q6_K). d and m are the scale and offset of the block as tensor/format.h defines them, rounded to f32 where
- * they are products (K formats); dx is the row's scale of the 32 columns, xs the sum of q over the block:
- *   S = sum (code) q;  t = d * S, or fmaf(m, xs, d * S) with an offset
- *   y = fmaf(dx, t, y), then bias and add as in linear. Alias: add == y. Unit: an output. */
+ * Q6_K). d is the scale of the block and m its offset as tensor/format.h defines them, rounded to f32 where
+ * they are products (K formats); codes are unsigned, and where the format's are signed m is -(d * what they
+ * were raised by), exact. dx is the row's scale of the 32 columns, xs the sum of q over the block:
+ *   S = sum (code) q;  t = fmaf(m, xs, d * S);  y = fmaf(dx, t, y)
+ * then bias and add as in linear. Alias: add == y. Unit: an output. */
 typedef struct qn_linear_i8_args {
     float *y;
     size_t ld_y;
@@ -153,9 +153,8 @@ typedef struct qn_linear_i8_args {
     const uint32_t *n;
 } qn_linear_i8_args;
 
-/* linear_i16: the same over rows of qn_w32:
- *   S = 256 * sum (code) high + sum (code) low - offset * sum, exact in 32 bits, then rounded to f32 once
- *   t = d * S, or fmaf(m, xs, d * S) with xs the sum as f32;  y = fmaf(dx, t, y). */
+/* linear_i16: the same over rows of qn_w32; S = 256 * sum (code) high + sum (code) low, exact in 32 bits, then
+ * rounded to f32 once. */
 typedef qn_linear_i8_args qn_linear_i16_args;
 
 /* rope_table: cs[r, i] = cos(a), cs[r, half + i] = sin(a), a = (float)pos[r] * inv_freq[i] rounded to

@@ -49,6 +49,6 @@ void qn_kern_call(const qn_kern_table *t, qn_kern_id id, const void *args, qn_sp
 const char *qn_kern_name(qn_kern_id id);
 
 /* Version of the order of sums: part of the numerics id. Any change of bits raises it. */
-enum { QN_KERN_ORDER = 2 };
+enum { QN_KERN_ORDER = 3 };
 
 #endif

@@ -52,9 +52,10 @@ static void quant_32(qn_q32 *to, const float *x)
 
 static void quant_wide(qn_w32 *to, const float *x)
 {
-    int32_t q[32];
-    to->d = quant_block(q, to->half, x, 127.0f * 256);
-    to->sum = to->half[0] + to->half[1];
+    int32_t q[32], half[2];
+    to->d = quant_block(q, half, x, 127.0f * 256);
+    to->sum = (float)(half[0] + half[1]);
+    for (size_t i = 0; i < 2; i++) to->half[i] = (float)half[i];
     for (size_t i = 0; i < 32; i++) {
         const int32_t high = (q[i] + 128 + 65536) / 256 - 256; /* rounded down */
         to->high[i] = (int8_t)high;
