@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = {"smollm2": "SmolLM2-135M", "gemma3": "Gemma-3-270M", "llama1b": "1B (shape of Llama-3.2-1B, random weights)"}
 SMALL = ("Q4_0", "Q4_1", "Q5_0", "Q8_0", "BF16")
 FORMATS = {"smollm2": SMALL, "gemma3": SMALL, "llama1b": SMALL + ("Q4_K_M", "Q6_K")}
-KL_FORMATS = SMALL + ("Q4_K_M", "Q5_K_M", "Q6_K", "Q3_K_M", "IQ4_NL")
+KL_FORMATS = SMALL + ("Q4_K_M", "Q5_K_M", "Q6_K", "Q3_K_M")
 
 LAYERS, WIDTH, HEADS, KV_HEADS, FFN, VOCAB, SEED = 16, 2048, 32, 8, 8192, 128256, 1
 N_SPECIAL = 256  # control tokens at the end of the vocabulary

@@ -110,10 +110,10 @@ def compare_rows(store, suite, what):
 def batch_rows(store):
     rows = by_order(store["suites"].get("batch", []))
     one = next((r for r in rows if r["batch"] == 1), None)
-    prefill = next((r["prefill"] for r in rows if r["batch"] == 0), 0)
+    prefill = next((r["prefill"] for r in rows if r["batch"] == 0), 0)  # measured last
     out, below = [], []
     for r in rows:
-        if not one or r["batch"] < 1:
+        if not one or not prefill or r["batch"] < 1:
             continue
         bound = min(r["batch"] * one["quern"], prefill)
         share, times = r["quern"] / bound, r["quern"] / one["quern"]
@@ -151,6 +151,7 @@ def missed(store):
     if "suites" not in store:
         return []
     out = []
+    store.setdefault("roofline", {})
     for suite in ("decode", "depth", "threads"):
         for what in ("decode", "prefill"):
             out += compare_rows(store, suite, what)[1]
@@ -198,7 +199,7 @@ def machine_text(store):
                           roof[name]["how"]])
     lines = [f"- {m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, L3 {m.get('l3_bytes', 0) >> 20} MiB, "
              f"{m['system']} {m['kernel']}",
-             f"- Quern {store['quern']['version']} ({store['quern']['commit']}), keys and values f16",
+             f"- {store['quern']['version']} ({store['quern']['commit']}), keys and values f16",
              f"- {p['package']} (llama.cpp {p['llama.cpp']}), keys and values {p['kv']}, flash attention {p['flash_attention']}",
              f"- measured {store['when']}"]
     if store.get("quick"):
