@@ -258,6 +258,7 @@ def write(store, path):
     bars_of = [(name_of(r), r["summary"]["ratio"]["decode_tps"], r["summary"]["ratio"]["prefill_tps"])
                for r in by_order(store["suites"].get("decode", []))]
     plot = ""
+    path.parent.mkdir(parents=True, exist_ok=True)
     if bars_of:
         plot = "img/performance.svg"
         (path.parent / "img").mkdir(parents=True, exist_ok=True)
