@@ -93,20 +93,27 @@ static qn_code check_space(const char *dir, uint64_t bytes, qn_err *err)
                    (unsigned long long)(spare_bytes >> 20));
 }
 
-/* What killed builders of this image left behind. */
+/* Is `name` what a killed builder of image `of` left, or the same weights in the layout of another version? */
+static bool is_stale(const char *name, const char *of, const struct stat *st)
+{
+    const size_t digest = strcspn(of, "."), n = strlen(of);
+    if (strncmp(name, of, n) == 0 && name[n] == '.')
+        return time(NULL) - st->st_mtime > STALE_SECONDS;
+    return strncmp(name, of, digest) == 0 && strncmp(name + digest, ".panels", 7) == 0 &&
+           strcmp(name, of) != 0 && !strchr(name + digest + 1, '.');
+}
+
 static void remove_stale(const char *path, const char *dir)
 {
     const char *name = strrchr(path, '/') + 1;
-    const size_t n = strlen(name);
     DIR *d = opendir(dir);
     if (!d) return;
     for (struct dirent *e; (e = readdir(d)) != NULL;) {
         char full[1100];
         struct stat st;
-        if (strncmp(e->d_name, name, n) != 0 || e->d_name[n] != '.') continue;
         const int used = snprintf(full, sizeof full, "%s/%s", dir, e->d_name);
         if (used < 0 || (size_t)used >= sizeof full || stat(full, &st) != 0) continue;
-        if (time(NULL) - st.st_mtime > STALE_SECONDS) (void)unlink(full);
+        if (is_stale(e->d_name, name, &st)) (void)unlink(full);
     }
     closedir(d);
 }

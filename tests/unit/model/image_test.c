@@ -182,18 +182,19 @@ static void a_directory_that_refuses_leaves_panels_in_memory(qt *t)
 static void old_temporary_files_go(qt *t)
 {
     const char *dir = fresh_dir();
-    char command[3000], path[1024] = "";
+    char command[4200], path[1024] = "";
     qn_model *m = open_with(t, sources[0], dir, NULL);
     if (m) snprintf(path, sizeof path, "%s", qn_image_path(m->panels.image));
     qn_model_unref(m);
     snprintf(command, sizeof command,
-             "touch -d '2 hours ago' '%s.aaaaaa' && touch '%s.bbbbbb' && rm '%s'", path, path,
-             path);
+             "touch -d '2 hours ago' '%s.aaaaaa' && touch '%s.bbbbbb' '%s0' && rm '%s'", path, path,
+             path, path); /* the third: a later version of the layout */
     QT_EQ(t, system(command), 0);
     m = open_with(t, sources[0], dir, NULL);
     qn_model_unref(m);
     snprintf(command, sizeof command,
-             "test ! -e '%s.aaaaaa' && test -e '%s.bbbbbb' && test -e '%s'", path, path, path);
+             "test ! -e '%s.aaaaaa' && test ! -e '%s0' && test -e '%s.bbbbbb' && test -e '%s'",
+             path, path, path, path);
     QT_EQ(t, system(command), 0);
 }
 
