@@ -279,7 +279,7 @@ static void k_read(k_block *k, const uint8_t *b, qn_fmt fmt)
 static void put_k_scales(uint8_t *panel, const qn_panel_layout *l, const uint8_t *b, qn_fmt fmt,
                          uint32_t super, uint32_t o)
 {
-    k_block k;
+    k_block k = {0};
     const size_t at = ((size_t)super * QN_PANEL_OUTS + o) * 2;
     const uint32_t n = l->scales == QN_PANEL_K16 ? 16 : 8;
     k_read(&k, b, fmt);
